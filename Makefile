@@ -1,0 +1,42 @@
+# All set-up lives here: `make demo` and `make test` need Python 3.11+ and make, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# One BLAS thread per process: runs are parallel over trials and test workers, and results
+# do not depend on how many cores a machine has.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+
+.PHONY: demo test test-all lint types format clean
+
+demo: $(READY)
+	$(BIN)/python examples/demo.py
+
+test: lint types
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-all: lint types
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow"
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "coopbandits needs Python 3.11 or newer, but $(PYTHON) is %d.%d; try: make PYTHON=python3.12" % v[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(READY)
+
+clean:
+	rm -rf $(VENV) build out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info

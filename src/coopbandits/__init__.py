@@ -1,0 +1,62 @@
+"""Cooperative multi-agent kernel contextual bandits.
+
+Many agents each face their own decision problem; the problems are similar, not equal. Each decides
+locally at once, tells its neighbours what it saw over a network with delays, and learns from
+theirs as far as their problem resembles its own (Dubey & Pentland, ICML 2020).
+
+    import coopbandits as cb
+
+    network = cb.Network.erdos_renyi(50, 0.3, seed=0)
+    problem = cb.problems.clustered_linear(network, seed=0)
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=problem.similarity, eta=0.3)
+    run = cb.play(problem, policy, rounds=100, seed=0)
+    run.regret.sum(axis=0).mean()
+"""
+
+from coopbandits import errors, kernels, problems, similarity, width
+from coopbandits.agent import Agent, Decision
+from coopbandits.messages import Message
+from coopbandits.network import Network
+from coopbandits.play import Run, play
+from coopbandits.policies import (
+    GPUCB,
+    IGPUCB,
+    OFUL,
+    Centralised,
+    CoopKernelUCB,
+    DistKernelUCB,
+    EagerKernelUCB,
+    KernelUCB,
+    LinUCB,
+    NaiveCooperation,
+    Uniform,
+)
+from coopbandits.policy import Policy
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GPUCB",
+    "IGPUCB",
+    "OFUL",
+    "Agent",
+    "Centralised",
+    "CoopKernelUCB",
+    "Decision",
+    "DistKernelUCB",
+    "EagerKernelUCB",
+    "KernelUCB",
+    "LinUCB",
+    "Message",
+    "NaiveCooperation",
+    "Network",
+    "Policy",
+    "Run",
+    "Uniform",
+    "errors",
+    "kernels",
+    "play",
+    "problems",
+    "similarity",
+    "width",
+]

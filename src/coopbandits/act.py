@@ -1,0 +1,126 @@
+"""How do I act? From beliefs at the offered actions, or a centre's arm, to a choice."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray, short
+from coopbandits.errors import LocalProtocolError, ParameterError
+from coopbandits.network import Network
+
+# Bounds this close are a tie, relative to the best where that is above 1: different but correct
+# arithmetic must not flip a decision.
+TIE = 1e-9
+
+
+@runtime_checkable
+class Act(Protocol):
+    """An answer to: how do I act?"""
+
+    judges: ClassVar[bool]
+    """Whether agents look at a posterior at all."""
+
+    def score(self, mean: Array, std: Array, width: Array) -> Array:
+        """Rate m offered actions; the best rated is chosen."""
+        ...
+
+    def leaders(self, network: Network, ttl: int) -> IntArray:
+        """Tell whom each agent follows, −1 for nobody: (V,)."""
+        ...
+
+    def follow(self, arm: Array, offered: Array) -> int:
+        """Choose among the offered actions, given a leader's arm: (d,), (K, d) -> index."""
+        ...
+
+
+class _Independent:
+    """Agents that follow nobody."""
+
+    def leaders(self, network: Network, ttl: int) -> IntArray:
+        """Return −1 for everyone."""
+        return np.full(len(network), -1)
+
+    def follow(self, arm: Array, offered: Array) -> int:
+        """Refuse: there is no leader."""
+        raise LocalProtocolError("this policy's agents follow nobody")
+
+
+@dataclass(frozen=True, slots=True)
+class UpperBound(_Independent):
+    """Take the highest upper bound mean + w·σ (Alg. 1, l. 7)."""
+
+    judges: ClassVar[bool] = True
+
+    def score(self, mean: Array, std: Array, width: Array) -> Array:
+        """Return the upper bounds."""
+        return mean + width * std
+
+
+@dataclass(frozen=True, slots=True)
+class AtRandom(_Independent):
+    """Take any action, each with the same probability."""
+
+    judges: ClassVar[bool] = False
+
+    def score(self, mean: Array, std: Array, width: Array) -> Array:
+        """Rate all alike."""
+        return np.zeros_like(mean)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowCentre:
+    """A centre takes the highest upper bound; any other agent pulls its centre's last arm (Alg. 3).
+
+    Deviation from the paper: the last arm must be offered again, which one fixed decision set
+    grants and changing sets do not. `follow="nearest"` takes the offered action nearest to it
+    (Euclidean), which is the arm itself where it is offered, and refuses where the arm is not
+    offered and all offered actions are equally far, as one-hot contexts are. `follow="same"`
+    refuses whenever the arm is not offered.
+    """
+
+    follow_rule: str = "nearest"
+    judges: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.follow_rule not in ("nearest", "same"):
+            raise ParameterError(
+                f"follow={short(self.follow_rule)} is not known; expected 'nearest' or 'same'"
+            )
+
+    def score(self, mean: Array, std: Array, width: Array) -> Array:
+        """Return the upper bounds, for centres and for agents that have not heard of theirs."""
+        return mean + width * std
+
+    def leaders(self, network: Network, ttl: int) -> IntArray:
+        """Return each agent's centre, −1 for the centres."""
+        of = network.centres(ttl).of
+        return np.where(of == np.arange(len(network)), -1, of)
+
+    def follow(self, arm: Array, offered: Array) -> int:
+        """Return the offered action that is the arm, or nearest to it."""
+        distances = np.linalg.norm(offered - arm, axis=1)
+        nearest = int(first_best(-distances[None, :])[0])
+        if distances[nearest] <= TIE:
+            return nearest
+        if self.follow_rule == "same":
+            raise LocalProtocolError(
+                "the centre's last arm is not among the offered actions; follow='same' needs one "
+                "fixed decision set, follow='nearest' takes the nearest offered action"
+            )
+        if len(offered) > 1 and np.ptp(distances) <= TIE * max(1.0, float(distances.max())):
+            raise LocalProtocolError(
+                "the centre's last arm is not among the offered actions, and all of them are "
+                f"equally far from it ({distances[nearest]:.6g}): no action is nearest; "
+                "DistKernelUCB needs one fixed decision set, or contexts with a distance"
+            )
+        return nearest
+
+
+def first_best(scores: Array) -> IntArray:
+    """Return the column of each row's highest score, the lowest of those that tie: (V, K) -> (V,).
+
+    −inf marks a column that is not offered.
+    """
+    best = scores.max(axis=1, keepdims=True)
+    return np.argmax(scores >= best - TIE * np.maximum(1.0, np.abs(best)), axis=1)

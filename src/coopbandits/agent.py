@@ -1,0 +1,289 @@
+"""One agent on its own: decides at once, learns as rewards and messages come. No I/O.
+
+The rules:
+
+1. `decide` answers from what is known at that moment and opens a decision; its id is the agent's
+   round. An agent that knows nothing yet chooses at random (in a simulation: the first round).
+2. `reward` closes a decision, whenever and in whatever order, or never; it returns what to send to
+   `recipients`. `receive` takes a peer's message and returns what to hand on to `recipients` in
+   the next round. `observe` takes history from before the start; it is told to nobody.
+3. A call that raises has changed nothing. A peer can only cause a `RemoteProtocolError`.
+4. The first context that the agent's own user gives fixes d. Messages that came before and have
+   another d are dropped then.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopbandits import snapshot
+from coopbandits.act import first_best
+from coopbandits.arrays import (
+    Array,
+    IntArray,
+    as_agent,
+    as_contexts,
+    as_number,
+    as_seed,
+    as_vector,
+    frozen,
+    is_whole,
+    short,
+)
+from coopbandits.errors import (
+    InputError,
+    LocalProtocolError,
+    NonFiniteError,
+    RemoteProtocolError,
+    ShapeError,
+    StateError,
+)
+from coopbandits.messages import Message, Relay
+from coopbandits.network import Network
+from coopbandits.policy import Policy, plan
+from coopbandits.posterior import Posterior
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A choice, and what the agent believed of it.
+
+    `mean`, `std` and `width` are those of the chosen action; None where the policy asks no
+    posterior (an agent that follows its centre, or acts at random by design).
+    """
+
+    id: int
+    index: int
+    context: Array
+    mean: float | None
+    std: float | None
+    width: float | None
+
+
+class Agent:
+    """One agent of a network under a policy; `policy.agent(v, network)` makes it."""
+
+    def __init__(self, policy: Policy, network: Network, agent: int, *, seed: int = 0) -> None:
+        self.policy, self.network = policy, network
+        self._plan = plan(policy, network)
+        self.agent = as_agent(agent, len(network))
+        self._rng = agent_rng(as_seed(seed), self.agent)
+        self._relay = Relay(self.agent, agents=len(network), ttl=policy.ttl)
+        self._round = 0
+        self._dim: int | None = None
+        self._open: dict[int, Array] = {}
+        self._observations: list[tuple[int, Array, float]] = []
+        self._blocks: list[int] = []  # how many observations each extension of the posterior took
+        self._posterior = Posterior(self._plan.kernel, policy.ridge)
+        self._leader = int(self._plan.leaders[self.agent])
+        self._arm: tuple[int, Array] | None = None  # the leader's last arm, with its round
+
+    def __repr__(self) -> str:
+        return f"Agent({self.agent} of {self.network!r}, {self.policy.name}, knows {self.known})"
+
+    @property
+    def known(self) -> int:
+        """How many observations the agent has learnt from, its own and others'."""
+        return len(self._observations)
+
+    @property
+    def recipients(self) -> IntArray:
+        """To whom the agent's messages go, its own and those it hands on."""
+        return self._plan.carrier.neighbours(self.agent)
+
+    @property
+    def awaiting(self) -> tuple[int, ...]:
+        """The ids of the decisions that have no reward yet, in order."""
+        return tuple(sorted(self._open))
+
+    def decide(self, contexts: object) -> Decision:
+        """Choose one of K offered actions: (K, d)."""
+        offered = as_contexts(contexts)
+        self._check_own(offered)
+        self._drop_misfits(offered.shape[1])
+        facts: tuple[float | None, float | None, float | None]
+        if not self.policy.act.judges:
+            index, facts = int(self._rng.integers(len(offered))), (None, None, None)
+        elif self._arm is not None:
+            index, facts = self.policy.act.follow(self._arm[1], offered), (None, None, None)
+        else:
+            index, facts = self._judge(offered)
+        self._dim = offered.shape[1]
+        self._round += 1
+        context = frozen(offered[index].copy())
+        self._open[self._round] = context
+        return Decision(self._round, index, context, *facts)
+
+    def reward(self, decision: int, y: float) -> list[Message]:
+        """Learn what a decision brought, and return the message to send to `recipients`."""
+        value = as_number(y, "a reward")
+        if not is_whole(decision):
+            raise LocalProtocolError(f"a decision's id is a whole number, got {short(decision)}")
+        if decision not in self._open:
+            raise LocalProtocolError(
+                f"decision {decision} has its reward already"
+                if 1 <= decision <= self._round
+                else f"there is no decision {decision}; agent {self.agent} has taken {self._round}"
+            )
+        context = self._open.pop(decision)
+        self._learn(self.agent, context, value)
+        message = self._relay.send(int(decision), context, value)
+        return [message] if len(self.recipients) else []
+
+    def receive(self, message: Message) -> list[Message]:
+        """Take a peer's message, and return what to hand on to `recipients` in the next round."""
+        if not isinstance(message, Message):
+            raise InputError(
+                f"receive takes a Message, got {short(message)}; decode bytes with "
+                "Message.from_bytes"
+            )
+        message = self._relay.check(message)
+        if self._dim not in (None, len(message.context)):
+            raise RemoteProtocolError(
+                f"a message of agent {message.origin} has a context of {len(message.context)} "
+                f"numbers; agent {self.agent} uses {self._dim}"
+            )
+        if self._dim is not None and not self._admits(message.context[None, :], message.origin):
+            raise RemoteProtocolError(
+                f"a message of agent {message.origin} has a context so large that the kernel is "
+                "infinite there"
+            )
+        is_news, onward = self._relay.accept(message)
+        if is_news and message.origin != self.agent:
+            if np.isfinite(self._plan.lags[self.agent, message.origin]):
+                self._learn(message.origin, message.context, message.reward)
+            if message.origin == self._leader and (
+                self._arm is None or message.round > self._arm[0]
+            ):
+                self._arm = (message.round, message.context)
+        return onward
+
+    def observe(self, context: object, y: float) -> None:
+        """Learn one observation from history: (d,) and its reward. Nobody is told."""
+        vector, value = as_vector(context, "a context"), as_number(y, "a reward")
+        self._check_own(vector[None, :])
+        self._drop_misfits(len(vector))
+        self._dim = len(vector)
+        self._learn(self.agent, frozen(vector), value)
+
+    def to_bytes(self) -> bytes:
+        """Store the agent, without its policy and network; versioned, no pickle."""
+        dim = self._dim or 0
+        opened = sorted(self._open)
+        sizes = [len(context) for _, context, _ in self._observations]
+        header = {
+            "agent": self.agent,
+            "policy": self.policy.fingerprint,
+            "network": self.network.fingerprint,
+            "round": self._round,
+            "dim": self._dim,
+            "arm_round": None if self._arm is None else self._arm[0],
+            "rng": self._rng.bit_generator.state,
+        }
+        arrays = {
+            "blocks": np.array(self._blocks, dtype=np.int64),
+            "origins": np.array([o for o, _, _ in self._observations], dtype=np.int64),
+            "rewards": np.array([y for _, _, y in self._observations]),
+            "sizes": np.array(sizes, dtype=np.int64),
+            "contexts": np.concatenate([np.empty(0), *(x for _, x, _ in self._observations)]),
+            "open": np.array(opened, dtype=np.int64),
+            "open_contexts": np.array([self._open[i] for i in opened]).reshape(len(opened), dim),
+            "hops": np.array(
+                [[o, r, h] for (o, r), h in self._relay.hops.items()], dtype=np.int64
+            ).reshape(-1, 3),
+            "arm": np.empty(0) if self._arm is None else self._arm[1],
+        }
+        return snapshot.pack(header, arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, policy: Policy, network: Network) -> "Agent":
+        """Restore an agent that takes the same decisions, to the bit."""
+        header, arrays = snapshot.unpack(data)
+        for what, expected in [
+            ("policy", policy.fingerprint),
+            ("network", network.fingerprint),
+        ]:
+            if header[what] != expected:
+                raise StateError(
+                    f"the agent was stored under another {what}; restore it with the one that it "
+                    "was made with"
+                )
+        agent = cls(policy, network, header["agent"])
+        agent._round, agent._dim = header["round"], header["dim"]
+        agent._rng.bit_generator.state = header["rng"]
+        splits = np.cumsum(arrays["sizes"])[:-1]
+        contexts = np.split(arrays["contexts"], splits) if len(arrays["sizes"]) else []
+        agent._observations = [
+            (int(o), frozen(x), float(y))
+            for o, x, y in zip(arrays["origins"], contexts, arrays["rewards"], strict=True)
+        ]
+        agent._open = {
+            int(i): frozen(x) for i, x in zip(arrays["open"], arrays["open_contexts"], strict=True)
+        }
+        agent._relay.hops = {(int(o), int(r)): int(h) for o, r, h in arrays["hops"]}
+        if header["arm_round"] is not None:
+            agent._arm = (header["arm_round"], frozen(arrays["arm"]))
+        agent._blocks = arrays["blocks"].tolist()
+        for size in agent._blocks:  # the same extensions give the same bits
+            agent._extend(size)
+        return agent
+
+    def _check_own(self, contexts: Array) -> None:
+        if self._dim not in (None, contexts.shape[1]):
+            raise ShapeError(
+                f"agent {self.agent} uses contexts of {self._dim} numbers, but got contexts of "
+                f"shape {contexts.shape}; expected (K, {self._dim})"
+            )
+        if not self._admits(contexts, self.agent):
+            raise NonFiniteError(
+                "the contexts are so large that the kernel is infinite there (largest entry "
+                f"{np.abs(contexts).max():.3g}); scale them down"
+            )
+
+    def _admits(self, contexts: Array, origin: int) -> bool:
+        return self._plan.kernel.admits(np.full(len(contexts), origin), contexts)
+
+    def _learn(self, origin: int, context: Array, y: float) -> None:
+        # an agent that follows, or acts at random, has no use for data
+        if self.policy.act.judges and self._arm is None:
+            self._observations.append((origin, context, y))
+
+    def _drop_misfits(self, dim: int) -> None:
+        if self._dim is None:
+            self._observations = [
+                (origin, context, y)
+                for origin, context, y in self._observations
+                if len(context) == dim and self._admits(context[None, :], origin)
+            ]
+            if self._arm is not None and len(self._arm[1]) != dim:
+                self._arm = None
+
+    def _judge(self, offered: Array) -> tuple[int, tuple[float, float, float]]:
+        """Choose by the posterior; return the choice with its mean, std and width."""
+        waiting = len(self._observations) - len(self._posterior)
+        if waiting:
+            self._extend(waiting)
+            self._blocks.append(waiting)
+        belief = self._posterior.predict(np.full(len(offered), self.agent), offered)
+        width = self.policy.width.factor(
+            logdet=belief.logdet,
+            count=belief.count,
+            ridge=self.policy.ridge,
+            agents=np.full(len(offered), self._plan.union[self.agent]),
+        )
+        scores = self.policy.act.score(belief.mean, belief.std, width)
+        if len(self._posterior) == 0:  # Alg. 1, l. 4-5
+            index = int(self._rng.integers(len(offered)))
+        else:
+            index = int(first_best(scores[None, :])[0])
+        return index, (float(belief.mean[index]), float(belief.std[index]), float(width[index]))
+
+    def _extend(self, size: int) -> None:
+        start = len(self._posterior)
+        origins, contexts, rewards = zip(*self._observations[start : start + size], strict=True)
+        self._posterior.extend(np.array(origins), np.array(contexts), np.array(rewards))
+
+
+def agent_rng(seed: int, agent: int) -> np.random.Generator:
+    """The random numbers of one agent, in a simulation and outside of one."""
+    return np.random.default_rng(np.random.SeedSequence([seed, agent]))

@@ -1,0 +1,120 @@
+r"""How do K_z and K_x make one kernel? The compositions of §3 and the appendix.
+
+An observation is indexed by its agent and its round: x̃ = (v, x). With K_z between agents and K_x
+between contexts,
+
+| name | K((v, x), (v', x')) | what it says |
+|---|---|---|
+| `Hadamard` | K_z(v, v')·K_x(x, x') | news counts as far as agents and contexts agree |
+| `Kronecker` | K_z(v, v')·K_x(x, x') | the same function of the pair, see below |
+| `Sum` | (K_z(v, v') + K_x(x, x'))/2 | one function of x for all, plus one constant per agent |
+
+K_z ⊗ K_x is the Gram matrix over the full grid (every agent at every context). The observations
+made are some cells of that grid, and the matrix of those cells is the Hadamard product of the two
+Gram matrices of the observations. So for observations indexed by agent and round, `Hadamard` and
+`Kronecker` give the same posterior; `Sum` gives another.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from coopbandits.arrays import Array, BoolArray, IntArray, short
+from coopbandits.errors import ParameterError
+from coopbandits.kernels import Kernel
+
+
+@runtime_checkable
+class Composition(Protocol):
+    """A way to make one kernel of K_z and K_x."""
+
+    def combine(self, K_z: Array, K_x: Array) -> Array:
+        """Compose two arrays of the same shape, entry by entry."""
+        ...
+
+    def related(self, K_z: Array) -> BoolArray:
+        """Tell which pairs of agents can tell each other anything: (V, V) -> (V, V)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hadamard:
+    """K = K_z ⊙ K_x, the paper's choice and the default."""
+
+    def combine(self, K_z: Array, K_x: Array) -> Array:
+        """Multiply entry by entry."""
+        return K_z * K_x
+
+    def related(self, K_z: Array) -> BoolArray:
+        """Tell which pairs of agents can tell each other anything: those with K_z ≠ 0."""
+        return np.asarray(K_z != 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Kronecker:
+    """K = K_z ⊗ K_x, of which the observations made are a principal submatrix."""
+
+    def combine(self, K_z: Array, K_x: Array) -> Array:
+        """Read the entry of K_z ⊗ K_x in the row (v, x) and the column (v', x')."""
+        return K_z * K_x
+
+    def related(self, K_z: Array) -> BoolArray:
+        """Tell which pairs of agents can tell each other anything: those with K_z ≠ 0."""
+        return np.asarray(K_z != 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """K = (K_z ⊕ K_x)/2.
+
+    Deviation from the paper: halved, so that K(x̃, x̃) ≤ 1 stays true (§3 requires it).
+    """
+
+    def combine(self, K_z: Array, K_x: Array) -> Array:
+        """Average entry by entry."""
+        return 0.5 * (K_z + K_x)
+
+    def related(self, K_z: Array) -> BoolArray:
+        """Tell which pairs of agents can tell each other anything: all, through K_x."""
+        return np.ones_like(K_z, dtype=np.bool_)
+
+
+_BY_NAME: dict[str, Composition] = {"hadamard": Hadamard(), "sum": Sum(), "kronecker": Kronecker()}
+
+
+def composition(name: "str | Composition") -> Composition:
+    """Look up a composition by its name, as a policy's `compose=` takes it."""
+    if isinstance(name, Composition):
+        return name
+    if name not in _BY_NAME:
+        raise ParameterError(
+            f"compose={short(name)} is not known; expected one of {', '.join(sorted(_BY_NAME))}"
+        )
+    return _BY_NAME[name]
+
+
+@dataclass(frozen=True, eq=False)
+class JointKernel:
+    """The kernel K over augmented contexts x̃ = (v, x): rows of agents beside rows of contexts."""
+
+    kernel: Kernel
+    K_z: Array
+    composition: Composition
+
+    def __call__(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
+        """Evaluate every pair: (n,), (n, d), (m,), (m, d) -> (n, m)."""
+        return self.composition.combine(self.K_z[np.ix_(u, w)], self.kernel(X, Y))
+
+    def diagonal(self, u: IntArray, X: Array) -> Array:
+        """Evaluate each augmented context with itself: (n,), (n, d) -> (n,)."""
+        return self.composition.combine(self.K_z[u, u], self.kernel.diagonal(X))
+
+    def admits(self, u: IntArray, X: Array) -> bool:
+        """Tell whether K is finite at these contexts (and so, by Cauchy-Schwarz, between them).
+
+        A kernel that cannot take contexts of this dimension raises here.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.kernel(X[:1], X[:1])
+            return bool(np.isfinite(self.diagonal(u, X)).all())

@@ -1,0 +1,226 @@
+r"""How alike are two action contexts? The kernels K_x, and their algebra.
+
+Notation: X is (n, d), Y is (m, d), one context per row; ℓ is a lengthscale, one number or one per
+dimension. A kernel is any frozen value that can be called as `k(X, Y)` and asked for its
+`diagonal(X)`; `a * b`, `a + b` and `0.5 * a` are kernels again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from coopbandits.arrays import Array, as_not_negative, as_positive, short
+from coopbandits.errors import ParameterError, ShapeError
+
+Lengthscale = float | tuple[float, ...]
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """A positive semidefinite function of two contexts."""
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate every pair: (n, d), (m, d) -> (n, m)."""
+        ...
+
+    def diagonal(self, X: Array) -> Array:
+        """Evaluate each context with itself: (n, d) -> (n,)."""
+        ...
+
+
+class _Algebra:
+    """The operators that every kernel shares."""
+
+    def __mul__(self: Kernel, other: object) -> Kernel:
+        return Multiplied(self, other) if isinstance(other, Kernel) else Scaled(self, other)  # type: ignore[arg-type]
+
+    def __rmul__(self: Kernel, other: object) -> Kernel:
+        return Scaled(self, other)  # type: ignore[arg-type]
+
+    def __add__(self: Kernel, other: object) -> Kernel:
+        if not isinstance(other, Kernel):
+            raise ParameterError(f"a kernel can be added to a kernel, not to {short(other)}")
+        return Added(self, other)
+
+
+@dataclass(frozen=True, slots=True)
+class Linear(_Algebra):
+    r"""Similarity of two action contexts under a linear reward.
+
+    $$k(x, x') = (x / \ell)^\top (x' / \ell)$$
+
+    k(x, x) ≤ 1, as §3 of the paper requires, only if the scaled contexts have norm at most 1.
+    """
+
+    lengthscale: Lengthscale = 1.0
+
+    def __post_init__(self) -> None:
+        _settle_lengthscale(self)
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate every pair: (n, d), (m, d) -> (n, m)."""
+        return _scaled(X, self.lengthscale) @ _scaled(Y, self.lengthscale).T
+
+    def diagonal(self, X: Array) -> Array:
+        """Evaluate each context with itself: (n, d) -> (n,)."""
+        U = _scaled(X, self.lengthscale)
+        return np.einsum("ij,ij->i", U, U)
+
+
+@dataclass(frozen=True, slots=True)
+class RBF(_Algebra):
+    r"""Similarity of two action contexts under a Gaussian bump.
+
+    $$k(x, x') = \exp\bigl(-\lVert (x - x') / \ell \rVert^2 / 2\bigr)$$
+
+    k(x, x) = 1, as the bounded-variance assumption of §3 requires.
+    """
+
+    lengthscale: Lengthscale = 1.0
+
+    def __post_init__(self) -> None:
+        _settle_lengthscale(self)
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate every pair: (n, d), (m, d) -> (n, m)."""
+        return np.exp(-0.5 * _distances(X, Y, self.lengthscale, metric="sqeuclidean"))
+
+    def diagonal(self, X: Array) -> Array:
+        """Evaluate each context with itself: (n, d) -> (n,)."""
+        return np.ones(len(X))
+
+
+@dataclass(frozen=True, slots=True)
+class Matern(_Algebra):
+    r"""Similarity of two action contexts under a function of finite smoothness ν.
+
+    $$k(x, x') = \frac{2^{1-\nu}}{\Gamma(\nu)} z^\nu K_\nu(z), \qquad
+      z = \sqrt{2\nu}\,\lVert (x - x') / \ell \rVert$$
+
+    In closed form for ν = 1/2, 3/2 and 5/2; ν → ∞ is `RBF`. k(x, x) = 1.
+    """
+
+    nu: float = 2.5
+    lengthscale: Lengthscale = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nu", as_positive(self.nu, "nu"))
+        _settle_lengthscale(self)
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate every pair: (n, d), (m, d) -> (n, m)."""
+        z = np.sqrt(2 * self.nu) * _distances(X, Y, self.lengthscale, metric="euclidean")
+        if self.nu == 0.5:
+            return np.exp(-z)
+        if self.nu == 1.5:
+            return (1 + z) * np.exp(-z)
+        if self.nu == 2.5:
+            return (1 + z + z**2 / 3) * np.exp(-z)
+        return matern_profile(z, self.nu)
+
+    def diagonal(self, X: Array) -> Array:
+        """Evaluate each context with itself: (n, d) -> (n,)."""
+        return np.ones(len(X))
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled(_Algebra):
+    """A kernel times a number ≥ 0: s·k(x, x'). Made by `s * k`."""
+
+    kernel: Kernel
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", as_not_negative(self.scale, "a kernel's scale"))
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate every pair: (n, d), (m, d) -> (n, m)."""
+        return self.scale * self.kernel(X, Y)
+
+    def diagonal(self, X: Array) -> Array:
+        """Evaluate each context with itself: (n, d) -> (n,)."""
+        return self.scale * self.kernel.diagonal(X)
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplied(_Algebra):
+    """The product of two kernels: a(x, x')·b(x, x'). Made by `a * b`."""
+
+    left: Kernel
+    right: Kernel
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate every pair: (n, d), (m, d) -> (n, m)."""
+        return self.left(X, Y) * self.right(X, Y)
+
+    def diagonal(self, X: Array) -> Array:
+        """Evaluate each context with itself: (n, d) -> (n,)."""
+        return self.left.diagonal(X) * self.right.diagonal(X)
+
+
+@dataclass(frozen=True, slots=True)
+class Added(_Algebra):
+    """The sum of two kernels: a(x, x') + b(x, x'). Made by `a + b`."""
+
+    left: Kernel
+    right: Kernel
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate every pair: (n, d), (m, d) -> (n, m)."""
+        return self.left(X, Y) + self.right(X, Y)
+
+    def diagonal(self, X: Array) -> Array:
+        """Evaluate each context with itself: (n, d) -> (n,)."""
+        return self.left.diagonal(X) + self.right.diagonal(X)
+
+
+def matern_profile(z: Array, nu: float) -> Array:
+    """Evaluate 2^{1−ν}/Γ(ν)·z^ν·K_ν(z) for any ν > 0, elementwise, with its limit 1 at z = 0."""
+    from scipy.special import gammaln, kve  # noqa: PLC0415 (heavy, and only for general ν)
+
+    k = np.ones_like(z)
+    away = z > 1e-100
+    u = z[away]
+    # K_ν overflows for large ν where k does not, so its logarithm is climbed to from the
+    # fractional part of ν: K_{μ+1}/K_μ = 2μ/u + K_{μ−1}/K_μ. kve is e^u·K: no underflow.
+    order = nu % 1.0
+    log_bessel, ratio = np.log(kve(order, u)), kve(order + 1, u) / kve(order, u)
+    for _ in range(int(nu)):
+        log_bessel += np.log(ratio)
+        order += 1.0
+        ratio = 2 * order / u + 1 / ratio
+    log_k = (1 - nu) * np.log(2) - gammaln(nu) + nu * np.log(u) + log_bessel - u
+    k[away] = np.exp(np.minimum(log_k, 0.0))
+    return k
+
+
+def _settle_lengthscale(kernel: Linear | RBF | Matern) -> None:
+    """Check a lengthscale and store it as a float or a tuple of floats, so kernels compare."""
+    given: object = kernel.lengthscale
+    settled: Lengthscale
+    if isinstance(given, Iterable) and np.ndim(given) == 1:  # type: ignore[arg-type]
+        settled = tuple(as_positive(value, "each lengthscale") for value in given)
+        if not settled:
+            raise ParameterError("a lengthscale per dimension needs at least one number, got none")
+    else:
+        settled = as_positive(given, "lengthscale")
+    object.__setattr__(kernel, "lengthscale", settled)
+
+
+def _scaled(X: Array, lengthscale: Lengthscale) -> Array:
+    if isinstance(lengthscale, tuple) and X.shape[-1] != len(lengthscale):
+        raise ShapeError(
+            f"the kernel has {len(lengthscale)} lengthscales, but the contexts have shape "
+            f"{X.shape}; expected {len(lengthscale)} numbers per context"
+        )
+    return X if lengthscale == 1.0 else X / np.asarray(lengthscale)
+
+
+def _distances(X: Array, Y: Array, lengthscale: Lengthscale, *, metric: str) -> Array:
+    # Differences, not |x|² − 2xy + |y|²: that loses half the digits of close contexts, and a
+    # Matérn-1/2 kernel shows it.
+    from scipy.spatial.distance import cdist  # noqa: PLC0415 (heavy; `import coopbandits` is not)
+
+    return cdist(_scaled(X, lengthscale), _scaled(Y, lengthscale), metric)  # type: ignore[call-overload]

@@ -1,0 +1,164 @@
+r"""What do agents tell each other, and how does it travel? The LOCAL protocol, with no I/O.
+
+A message is ⟨t, v, x̃, y⟩ with the hops it has left: the origin v stands for its network context
+z_v, so x̃ = (z_v, x) needs no more than v and x.
+
+The rules of a relay (one per agent):
+
+1. Its own news goes to its neighbours with γ hops left.
+2. A message that comes in with h hops left is handed on with h − 1 if h > 1, else it ends here.
+   So it is heard at distance 1 … γ, with γ − d + 1 hops left at distance d.
+3. News counts once. A second copy is never learnt again; one with more hops left than any copy
+   before is handed on again, else news would be lost where a long way is faster than a short one.
+4. An unknown origin, more than γ hops or fewer than 1, or my own name under news I never sent, is
+   a `RemoteProtocolError`. Whether the origin is listened to is not the relay's affair: shortest
+   paths may leave the clique.
+
+One round: all agents decide and pull, send, and every message moves one edge. What `receive`
+returns in round t is delivered in round t + 1. In a faultless network news of distance d is
+therefore known d rounds later, which is the lag matrix of `lags`.
+"""
+
+import struct
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray, as_count, as_number, as_vector, frozen
+from coopbandits.errors import InputError, RemoteProtocolError
+from coopbandits.network import Network
+
+_MAGIC = b"CBm"
+_VERSION = 1
+# magic, version, round, origin, hops left, d; then the d numbers of the context and the reward
+_HEADER = struct.Struct("<3sBQIII")
+_LARGEST = {"round": 2**64, "origin": 2**32, "ttl": 2**32}
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """One observation on its way: ⟨t, v, x̃, y⟩ and the hops it has left.
+
+    Nothing is checked here: a peer's message is checked where it is received.
+    """
+
+    round: int
+    origin: int
+    context: Array
+    reward: float
+    ttl: int
+
+    def to_bytes(self) -> bytes:
+        """Encode: a 24-byte header and d + 1 little-endian float64 numbers."""
+        header = _HEADER.pack(
+            _MAGIC, _VERSION, self.round, self.origin, self.ttl, len(self.context)
+        )
+        return header + np.append(self.context, self.reward).astype("<f8").tobytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Message":
+        """Decode what `to_bytes` made; anything else is a `RemoteProtocolError`."""
+        if len(data) < _HEADER.size or data[:3] != _MAGIC:
+            raise RemoteProtocolError(
+                f"{len(data)} bytes that start with {data[:8]!r} are no message of coopbandits"
+            )
+        _, version, round_, origin, ttl, dim = _HEADER.unpack_from(data)
+        if version != _VERSION:
+            raise RemoteProtocolError(
+                f"the message has version {version}; this release reads version {_VERSION}"
+            )
+        if len(data) != message_size(dim):
+            raise RemoteProtocolError(
+                f"the message has {len(data)} bytes; {message_size(dim)} are expected for a "
+                f"context of {dim} numbers"
+            )
+        numbers = np.frombuffer(data, dtype="<f8", offset=_HEADER.size).astype(np.float64)
+        return checked(cls(round_, origin, numbers[:-1], float(numbers[-1]), ttl))
+
+
+def message_size(dim: int) -> int:
+    """How many bytes a message with a context of d numbers takes."""
+    return _HEADER.size + 8 * (dim + 1)
+
+
+def checked(message: Message) -> Message:
+    """Check what a peer sent, and return it in the library's own types."""
+    try:
+        round_ = as_count(message.round, "its round")
+        origin = as_count(message.origin, "its origin", least=0)
+        ttl = as_count(message.ttl, "its ttl")
+        context = frozen(as_vector(message.context, "its context"))
+        reward = as_number(message.reward, "its reward")
+    except InputError as error:
+        raise RemoteProtocolError(f"a message was refused: {error}") from error
+    for name, value in {"round": round_, "origin": origin, "ttl": ttl}.items():
+        if value >= _LARGEST[name]:
+            raise RemoteProtocolError(f"a message was refused: its {name} {value} is too large")
+    return Message(round_, origin, context, reward, ttl)
+
+
+class Relay:
+    """One agent's part in the LOCAL protocol: what is news, and what is handed on."""
+
+    def __init__(self, agent: int, *, agents: int, ttl: int) -> None:
+        self.agent, self.agents, self.ttl = agent, agents, ttl
+        # (origin, round) -> the most hops left of any copy so far
+        self.hops: dict[tuple[int, int], int] = {}
+
+    def send(self, round_: int, context: Array, reward: float) -> Message:
+        """Make the message of my own observation (Alg. 1, l. 17-18)."""
+        self.hops[self.agent, round_] = self.ttl
+        return Message(round_, self.agent, context, reward, self.ttl)
+
+    def check(self, message: Message) -> Message:
+        """Refuse what the protocol does not allow; change nothing."""
+        message = checked(message)
+        if message.origin >= self.agents:
+            raise RemoteProtocolError(
+                f"a message names agent {message.origin} as its origin, but the agents are "
+                f"0 … {self.agents - 1}"
+            )
+        if message.ttl > self.ttl:
+            raise RemoteProtocolError(
+                f"a message of agent {message.origin} has {message.ttl} hops left, but messages "
+                f"start with {self.ttl}"
+            )
+        if message.origin == self.agent and (self.agent, message.round) not in self.hops:
+            raise RemoteProtocolError(
+                f"a message of round {message.round} bears the name of agent {self.agent}, who "
+                "never sent it"
+            )
+        return message
+
+    def accept(self, message: Message) -> tuple[bool, list[Message]]:
+        """Take a checked message: is it news, and what is to be handed on?"""
+        key = (message.origin, message.round)
+        before = self.hops.get(key, 0)
+        if message.ttl <= before:
+            return False, []
+        self.hops[key] = message.ttl
+        onward = [replace(message, ttl=message.ttl - 1)] if message.ttl > 1 else []
+        return before == 0, onward
+
+
+def lags(network: Network, ttl: int) -> Array:
+    """The lag matrix: [v, v'] = max(1, d(v', v)) within γ, else inf.
+
+    At its decision of round t agent v knows the observation of v' of round t' exactly if
+    t' + lag ≤ t.
+    """
+    towards = network.distances.T
+    return np.where(towards <= ttl, np.maximum(towards, 1.0), np.inf)
+
+
+def transmissions(network: Network, ttl: int, rounds: int) -> IntArray:
+    """Count the messages on all edges in each round of a faultless network: (T,).
+
+    News of round t' crosses the edges out of every agent at distance h < γ of its origin in round
+    t' + h, once per edge, the way back included.
+    """
+    degrees = network.adjacency.sum(axis=1)
+    per_hop = [((network.distances == hop) @ degrees).sum() for hop in range(min(ttl, rounds))]
+    padded = np.zeros(rounds, dtype=np.int64)
+    padded[: len(per_hop)] = per_hop
+    return np.cumsum(padded)

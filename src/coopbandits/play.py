@@ -1,0 +1,108 @@
+"""Let a policy play a problem, and keep the record."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray, as_count, as_positive, as_seed, frozen, short
+from coopbandits.engines import ENGINES, Engine
+from coopbandits.errors import ParameterError
+from coopbandits.policy import Policy
+from coopbandits.problems.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What happened: T rounds of V agents. All arrays are read-only.
+
+    Attributes:
+        regret: (T, V) expected reward lost in each round, against the best offered action.
+        actions: (T, V) index of the chosen action in its decision set.
+        rewards: (T, V).
+        messages: (T,) messages that crossed an edge in each round, copies included.
+        bytes: (T,) their size.
+        engine: What computed the decisions.
+    """
+
+    regret: Array
+    actions: IntArray
+    rewards: Array
+    messages: IntArray
+    bytes: IntArray
+    engine: str
+
+    @property
+    def regret_per_agent(self) -> Array:
+        """(T,) cumulative regret, averaged over agents: R̂(t) of the paper."""
+        return np.cumsum(self.regret.mean(axis=1))
+
+
+def play(
+    problem: Problem,
+    policy: Policy,
+    rounds: int,
+    *,
+    seed: int = 0,
+    engine: str = "auto",
+    memory_limit: float = 8e9,
+    on_round: Callable[[int], None] | None = None,
+) -> Run:
+    """Run a policy on a problem.
+
+    Args:
+        problem: What the agents face.
+        policy: How they decide.
+        rounds: T.
+        seed: Of contexts, noise and the agents' own choices. Two policies with one seed face the
+            same contexts and noise. The same seed gives the same run, to the bit.
+        engine: "exact" or "messages"; "auto" is "exact".
+        memory_limit: Bytes that the exact engine's factors may take; a run that needs more is
+            refused before it starts.
+        on_round: Called after each round t = 1 … T, for a progress display.
+    """
+    for name, given, kind in [("problem", problem, Problem), ("policy", policy, Policy)]:
+        if not isinstance(given, kind):
+            raise ParameterError(
+                f"{name}={short(given)} is no {name}; expected a value of coopbandits.{name}s"
+                if name == "problem"
+                else f"{name}={short(given)} is no {name}; expected e.g. coopbandits.LinUCB()"
+            )
+    T, seed = as_count(rounds, "rounds"), as_seed(seed)
+    if problem.horizon is not None and problem.horizon < T:
+        raise ParameterError(f"rounds={T}, but the problem has only {problem.horizon}")
+    if engine not in ("auto", *ENGINES):
+        raise ParameterError(
+            f"engine={short(engine)} is not known; expected 'auto', {', '.join(map(repr, ENGINES))}"
+        )
+    maker = ENGINES["exact" if engine == "auto" else engine]
+    player: Engine = maker(
+        policy,
+        problem.network,
+        rounds=T,
+        seed=seed,
+        memory_limit=as_positive(memory_limit, "memory_limit"),
+    )
+    shape = (T, len(problem.network))
+    regret, rewards = np.empty(shape), np.empty(shape)
+    actions = np.empty(shape, dtype=np.int64)
+    traffic = np.empty((T, 2), dtype=np.int64)
+    for t in range(1, T + 1):
+        offer = problem.round(t, seed)
+        rows = player.play(t, offer)
+        best = np.maximum.reduceat(offer.expected, offer.starts)
+        regret[t - 1] = best - offer.expected[rows]
+        actions[t - 1] = rows - offer.starts
+        rewards[t - 1] = offer.rewards[rows]
+        traffic[t - 1] = player.traffic(t)
+        if on_round is not None:
+            on_round(t)
+    messages, sizes = traffic.T.copy()
+    return Run(
+        regret=frozen(regret),
+        actions=frozen(actions),
+        rewards=frozen(rewards),
+        messages=frozen(messages),
+        bytes=frozen(sizes),
+        engine=player.name,
+    )

@@ -1,0 +1,36 @@
+"""Centralised (§2): one agent that pulls V·T arms in turn, the mark to compare with."""
+
+from coopbandits.act import UpperBound
+from coopbandits.kernels import Kernel
+from coopbandits.listen import Everyone
+from coopbandits.policy import Policy
+from coopbandits.similarity import Same, Similarity
+from coopbandits.width import Width, chosen_width
+
+
+def Centralised(
+    *,
+    kernel: Kernel,
+    similarity: Similarity | None = None,
+    ridge: float = 1.0,
+    eta: float | None = None,
+    width: Width | None = None,
+    compose: str = "hadamard",
+    lag: int = 0,
+) -> Policy:
+    r"""Everyone knows everything at once: round-robin, each pull sees all before it.
+
+    `lag=1` lets all agents decide at once, knowing all earlier rounds. K_z is all ones unless a
+    similarity is given. No network is used; its record counts a message from each agent to every
+    other.
+    """
+    return Policy(
+        name="Centralised",
+        kernel=kernel,
+        listen=Everyone(lag=lag),
+        similarity=Same() if similarity is None else similarity,
+        width=chosen_width(eta, width),
+        act=UpperBound(),
+        ridge=ridge,
+        compose=compose,
+    )

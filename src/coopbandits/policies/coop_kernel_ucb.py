@@ -1,0 +1,35 @@
+"""Coop-KernelUCB (Algorithm 1): learn from the own clique of G_γ, weighed by K_z."""
+
+from coopbandits.act import UpperBound
+from coopbandits.kernels import Kernel
+from coopbandits.listen import Clique
+from coopbandits.policy import Policy
+from coopbandits.similarity import Similarity
+from coopbandits.width import Width, chosen_width
+
+
+def CoopKernelUCB(
+    *,
+    kernel: Kernel,
+    similarity: Similarity,
+    ttl: int = 1,
+    ridge: float = 1.0,
+    eta: float | None = None,
+    width: Width | None = None,
+    compose: str = "hadamard",
+) -> Policy:
+    r"""Coop-KernelUCB: argmax F̂_v(z_v, x) + (η/√λ)·σ_v(z_v, x) over the clique's observations.
+
+    The only one of the three with a regret bound for agents whose problems differ (Theorem 1).
+    """
+    return Policy(
+        name="Coop-KernelUCB",
+        kernel=kernel,
+        listen=Clique(),
+        similarity=similarity,
+        width=chosen_width(eta, width),
+        act=UpperBound(),
+        ttl=ttl,
+        ridge=ridge,
+        compose=compose,
+    )

@@ -1,0 +1,35 @@
+"""Eager-KernelUCB (§4, Algorithm 2): learn from whatever arrives, weighed by K_z."""
+
+from coopbandits.act import UpperBound
+from coopbandits.kernels import Kernel
+from coopbandits.listen import Neighbourhood
+from coopbandits.policy import Policy
+from coopbandits.similarity import Similarity
+from coopbandits.width import Width, chosen_width
+
+
+def EagerKernelUCB(
+    *,
+    kernel: Kernel,
+    similarity: Similarity,
+    ttl: int = 1,
+    ridge: float = 1.0,
+    eta: float | None = None,
+    width: Width | None = None,
+    compose: str = "hadamard",
+) -> Policy:
+    r"""Eager-KernelUCB: Coop-KernelUCB on the whole γ-neighbourhood's observations.
+
+    No regret bound is known; the paper finds it the best in practice.
+    """
+    return Policy(
+        name="Eager-KernelUCB",
+        kernel=kernel,
+        listen=Neighbourhood(),
+        similarity=similarity,
+        width=chosen_width(eta, width),
+        act=UpperBound(),
+        ttl=ttl,
+        ridge=ridge,
+        compose=compose,
+    )

@@ -1,0 +1,27 @@
+"""KernelUCB (Valko et al. 2013): every agent on its own, any kernel."""
+
+from coopbandits.act import UpperBound
+from coopbandits.kernels import Kernel
+from coopbandits.listen import Myself
+from coopbandits.policy import Policy
+from coopbandits.similarity import Alone
+from coopbandits.width import Width, chosen_width
+
+
+def KernelUCB(
+    *,
+    kernel: Kernel,
+    eta: float | None = None,
+    width: Width | None = None,
+    ridge: float = 1.0,
+) -> Policy:
+    r"""KernelUCB: argmax mean(x) + (η/√λ)·σ(x)."""
+    return Policy(
+        name="KernelUCB",
+        kernel=kernel,
+        listen=Myself(),
+        similarity=Alone(),
+        width=chosen_width(eta, width),
+        act=UpperBound(),
+        ridge=ridge,
+    )

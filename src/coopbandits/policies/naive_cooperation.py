@@ -1,0 +1,32 @@
+"""Naive cooperation (§5): what neighbours saw counts as one's own."""
+
+from coopbandits.act import UpperBound
+from coopbandits.kernels import Kernel, Linear
+from coopbandits.listen import Neighbourhood
+from coopbandits.policy import Policy
+from coopbandits.similarity import Same
+from coopbandits.width import Width, chosen_width
+
+
+def NaiveCooperation(
+    *,
+    kernel: Kernel | None = None,
+    ttl: int = 1,
+    eta: float | None = None,
+    width: Width | None = None,
+    ridge: float = 1.0,
+) -> Policy:
+    r"""LinUCB (the default) or, with a kernel and `width=InformationGain(…)`, IGP-UCB on all data.
+
+    The observations of the γ-neighbourhood are taken without reweighting: K_z is all ones.
+    """
+    return Policy(
+        name="Naive cooperation",
+        kernel=Linear() if kernel is None else kernel,
+        listen=Neighbourhood(),
+        similarity=Same(),
+        width=chosen_width(eta, width),
+        act=UpperBound(),
+        ttl=ttl,
+        ridge=ridge,
+    )

@@ -1,0 +1,20 @@
+"""Uniform: any action, at random; what learning must beat."""
+
+from coopbandits.act import AtRandom
+from coopbandits.kernels import Linear
+from coopbandits.listen import Myself
+from coopbandits.policy import Policy
+from coopbandits.similarity import Alone
+from coopbandits.width import Fixed
+
+
+def Uniform() -> Policy:
+    """Choose each action with the same probability, and learn nothing."""
+    return Policy(
+        name="Uniform",
+        kernel=Linear(),
+        listen=Myself(),
+        similarity=Alone(),
+        width=Fixed(0.0),
+        act=AtRandom(),
+    )

@@ -1,0 +1,176 @@
+"""An algorithm is four answers: whom do I listen to, what is it worth, how sure am I, how do I act?
+
+`Policy` is the row; `policies/` names the rows of the paper. `plan` works a policy's answers out
+for one network, once, for the simulator and for single agents alike.
+"""
+
+from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coopbandits.act import Act
+from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_positive, frozen, short
+from coopbandits.compositions import Composition, JointKernel, composition
+from coopbandits.errors import ParameterError
+from coopbandits.kernels import Kernel
+from coopbandits.listen import Listen
+from coopbandits.messages import lags
+from coopbandits.network import Network
+from coopbandits.similarity import Similarity
+from coopbandits.width import Width
+
+if TYPE_CHECKING:
+    from coopbandits.agent import Agent
+
+
+_ANSWERS = {
+    "kernel": Kernel,
+    "listen": Listen,
+    "similarity": Similarity,
+    "width": Width,
+    "act": Act,
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Policy:
+    """One row of the table of algorithms.
+
+    Args:
+        name: What tables and figures call it.
+        kernel: K_x, between action contexts.
+        listen: Whom do I listen to?
+        similarity: How much is their news worth to me? (K_z)
+        width: How sure am I?
+        act: How do I act?
+        ttl: γ, the hops after which a message is dropped.
+        ridge: λ.
+        compose: How K_z and K_x make K: "hadamard", "sum" or "kronecker".
+    """
+
+    name: str
+    kernel: Kernel
+    listen: Listen
+    similarity: Similarity
+    width: Width
+    act: Act
+    ttl: int = 1
+    ridge: float = 1.0
+    compose: str | Composition = "hadamard"
+
+    def __post_init__(self) -> None:
+        for field, protocol in _ANSWERS.items():
+            given = getattr(self, field)
+            if not isinstance(given, protocol) or isinstance(given, type):
+                raise ParameterError(
+                    f"{field}={short(given)} is no {protocol.__name__.lower()}; expected a value "
+                    f"such as those of coopbandits.{protocol.__module__.rpartition('.')[2]}"
+                )
+        object.__setattr__(self, "ttl", as_count(self.ttl, "ttl"))
+        object.__setattr__(self, "ridge", as_positive(self.ridge, "ridge"))
+        object.__setattr__(self, "compose", composition(self.compose))
+
+    def agent(self, agent: int, network: Network, *, seed: int = 0) -> "Agent":
+        """Make one agent of a network, to be used outside a simulation."""
+        from coopbandits.agent import Agent  # noqa: PLC0415 (an agent knows its policy)
+
+        return Agent(self, network, agent, seed=seed)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all answers: equal for policies that decide alike."""
+        return sha256(_canonical(self).encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A policy's answers, worked out for one network of V agents.
+
+    Attributes:
+        kernel: K, over augmented contexts.
+        lags: (V, V), [v, v'] the rounds after which v learns what v' saw; inf where v never does,
+            because it does not listen to v' or because K_z makes v' a stranger.
+        union: (V,) for how many agents v's width must hold at once: V, or 1 if v learns from
+            nobody else.
+        leaders: (V,) whom v follows, −1 for nobody.
+        leader_lags: (V,) the rounds after which v knows its leader's arm.
+        carrier: The edges that messages use.
+    """
+
+    kernel: JointKernel
+    lags: Array
+    union: IntArray
+    leaders: IntArray
+    leader_lags: Array
+    carrier: Network
+
+
+def plan(policy: Policy, network: Network) -> Plan:
+    """Work a policy's answers out for a network."""
+    if not isinstance(network, Network):
+        raise ParameterError(f"expected a coopbandits.Network, got {short(network)}")
+    return _worked_out(policy, network)
+
+
+@lru_cache(maxsize=8)
+def _worked_out(policy: Policy, network: Network) -> Plan:
+    joint = composition(policy.compose)
+    K_z = policy.similarity.matrix(network)
+    heard = policy.listen.lags(network, policy.ttl)
+    learnt = _without_strangers(heard, joint.related(K_z))
+    leaders = policy.act.leaders(network, policy.ttl)
+    agents = np.arange(len(network))
+    leader_lags = np.where(
+        leaders >= 0, lags(network, policy.ttl)[agents, np.maximum(leaders, 0)], np.inf
+    )
+    return Plan(
+        kernel=JointKernel(policy.kernel, K_z, joint),
+        lags=frozen(learnt),
+        union=frozen(np.where(np.isfinite(learnt).sum(axis=1) > 1, len(network), 1)),
+        leaders=frozen(leaders),
+        leader_lags=frozen(leader_lags),
+        carrier=policy.listen.carrier(network),
+    )
+
+
+def _without_strangers(heard: Array, related: BoolArray) -> Array:
+    """Drop from each row the agents whom no chain of related agents links to the row's own."""
+    from scipy.sparse import csr_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    learnt = np.full_like(heard, np.inf)
+    parts: dict[bytes, tuple[IntArray, IntArray]] = {}
+    for agent, row in enumerate(np.isfinite(heard)):
+        if row.tobytes() not in parts:
+            members = np.flatnonzero(row)
+            links = csr_array(related[np.ix_(members, members)].astype(np.int8))
+            labels = connected_components(links, directed=False)[1].astype(np.int64)
+            parts[row.tobytes()] = members, labels
+        members, labels = parts[row.tobytes()]
+        mine = members[labels == labels[np.searchsorted(members, agent)]]
+        learnt[agent, mine] = heard[agent, mine]
+    return learnt
+
+
+def _canonical(value: Any) -> str:
+    """Spell a value out so that equal answers give equal text, in any process."""
+    if isinstance(value, np.ndarray):
+        digest = sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"array({value.dtype.str},{value.shape},{digest})"
+    if isinstance(value, float):
+        return value.hex()
+    if isinstance(value, tuple | list):
+        return f"[{','.join(map(_canonical, value))}]"
+    kind: type[Any] = type(value)
+    if is_dataclass(value):
+        inner = [
+            f"{field.name}={_canonical(getattr(value, field.name))}" for field in fields(value)
+        ]
+        return f"{kind.__qualname__}({','.join(inner)})"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    # the default repr is an address, which means nothing elsewhere
+    return kind.__qualname__ if repr(value) == object.__repr__(value) else repr(value)

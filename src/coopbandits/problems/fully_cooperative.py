@@ -1,0 +1,79 @@
+"""The fully cooperative setting (§4): one reward function, one fixed decision set."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray, as_contexts, as_count, as_not_negative, as_seed
+from coopbandits.compositions import Hadamard, JointKernel
+from coopbandits.kernels import RBF, Kernel
+from coopbandits.network import Network
+from coopbandits.problems.noise import Noise, as_noise
+from coopbandits.problems.problem import Simulated, on_sphere, structure_rng
+from coopbandits.problems.rkhs import Function
+from coopbandits.similarity import Same
+
+
+def fully_cooperative(
+    network: Network,
+    *,
+    kernel: Kernel | None = None,
+    dim: int = 10,
+    actions: int = 8,
+    contexts: object = None,
+    noise: float | Noise = 0.1,
+    norm: float = 1.0,
+    support: int = 100,
+    seed: int = 0,
+) -> Simulated:
+    r"""f_v = f for all agents, drawn in the RKHS of K_x with norm B; D_{v,t} = D in all rounds.
+
+    Args:
+        network: The agents.
+        kernel: K_x; RBF(1.0) if not given.
+        dim: d.
+        actions: How many actions D has, drawn uniformly on the unit sphere.
+        contexts: D itself, (K, d), instead of `dim` and `actions`.
+        noise: A number for Gaussian noise, or a law.
+        norm: B.
+        support: How many contexts f is made of.
+        seed: Of f and D.
+    """
+    rng = structure_rng(as_seed(seed))
+    if contexts is None:
+        offered = on_sphere(rng, as_count(actions, "actions"), as_count(dim, "dim"))
+    else:
+        offered = as_contexts(contexts, "the fixed decision set")
+    K_x = RBF() if kernel is None else kernel
+    joint = JointKernel(K_x, Same().matrix(network), Hadamard())
+    count = as_count(support, "support")
+    function = Function.draw(
+        joint,
+        np.zeros(count, dtype=np.int64),
+        on_sphere(rng, count, offered.shape[1]),
+        as_not_negative(norm, "norm"),
+        rng,
+    )
+    return Simulated(
+        name="fully cooperative",
+        network=network,
+        draw=OneSet(len(network), offered),
+        expected=function,
+        noise=as_noise(noise),
+        similarity=Same(),
+        kernel=K_x,
+        norm=function.norm,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OneSet:
+    """Offer all agents the same actions in every round."""
+
+    agents: int
+    offered: Array
+
+    def __call__(self, t: int, rng: np.random.Generator) -> tuple[IntArray, Array]:
+        """Return the decision sets of a round: (N,), (N, d)."""
+        agents = np.repeat(np.arange(self.agents), len(self.offered))
+        return agents, np.tile(self.offered, (self.agents, 1))

@@ -1,0 +1,63 @@
+"""The paper's setup 2 (§5): F drawn in the RKHS of K = K_z ⊙ K_x, with a known norm."""
+
+from coopbandits.arrays import as_count, as_not_negative, as_seed
+from coopbandits.compositions import Composition, JointKernel, composition
+from coopbandits.kernels import RBF, Kernel
+from coopbandits.network import Network
+from coopbandits.problems.noise import Noise, as_noise
+from coopbandits.problems.problem import FreshContexts, Simulated, on_sphere, structure_rng
+from coopbandits.problems.rkhs import Function
+from coopbandits.similarity import Known, Similarity
+
+
+def kernel(
+    network: Network,
+    *,
+    kernel: Kernel | None = None,
+    similarity: Similarity | None = None,
+    dim: int = 10,
+    actions: int = 8,
+    noise: float | Noise = 0.1,
+    norm: float = 1.0,
+    support: int = 100,
+    compose: str | Composition = "hadamard",
+    seed: int = 0,
+) -> Simulated:
+    r"""f_v(x) = F(x, z_v), F = Σ a_i K(·, x̃_i), scaled to norm B = √(aᵀKa).
+
+    Args:
+        network: The agents.
+        kernel: K_x; RBF(1.0) if not given.
+        similarity: K_z; if not given, an RBF(1.0) kernel on network contexts z_v drawn uniformly
+            on the unit sphere of d dimensions.
+        dim: d.
+        actions: How many contexts, uniform on the unit sphere, are offered to each agent a round.
+        noise: A number for Gaussian noise, or a law.
+        norm: B.
+        support: How many augmented contexts x̃_i F is made of.
+        compose: How K_z and K_x make K.
+        seed: Of F and the z_v. (Contexts and noise come from the seed of `play`.)
+    """
+    rng, d = structure_rng(as_seed(seed)), as_count(dim, "dim")
+    K_x = RBF() if kernel is None else kernel
+    if similarity is None:
+        similarity = Known(contexts=on_sphere(rng, len(network), d), kernel=RBF())
+    joint = JointKernel(K_x, similarity.matrix(network), composition(compose))
+    count = as_count(support, "support")
+    function = Function.draw(
+        joint,
+        rng.integers(len(network), size=count),
+        on_sphere(rng, count, d),
+        as_not_negative(norm, "norm"),
+        rng,
+    )
+    return Simulated(
+        name="kernel",
+        network=network,
+        draw=FreshContexts(len(network), as_count(actions, "actions"), d),
+        expected=function,
+        noise=as_noise(noise),
+        similarity=similarity,
+        kernel=K_x,
+        norm=function.norm,
+    )

@@ -1,0 +1,133 @@
+"""What do agents face? A problem offers each agent a decision set in each round.
+
+A problem is any value with `network`, `horizon` (how many rounds it has, None for any number) and
+`round(t, seed)`. One seed gives the same rounds to every policy.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray
+from coopbandits.kernels import Kernel
+from coopbandits.network import Network
+from coopbandits.problems.noise import Noise
+from coopbandits.similarity import Similarity
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """All decision sets of one round, agent after agent; N actions in all.
+
+    Attributes:
+        agents: (N,) whose action each row is, in order 0 … V−1; every agent has at least one.
+        contexts: (N, d).
+        expected: (N,) f_v of each action.
+        rewards: (N,) what pulling each action brings, noise included.
+    """
+
+    agents: IntArray
+    contexts: Array
+    expected: Array
+    rewards: Array
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """(V,) the first row of each agent."""
+        return np.searchsorted(self.agents, np.arange(self.agents[-1] + 1))
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """(V,) how many actions each agent has."""
+        return np.bincount(self.agents)
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """What agents face."""
+
+    @property
+    def network(self) -> Network:
+        """The agents."""
+        ...
+
+    @property
+    def horizon(self) -> int | None:
+        """How many rounds there are; None for any number."""
+        ...
+
+    def round(self, t: int, seed: int) -> Round:
+        """Return round t = 1, 2, …; the same for the same seed."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Simulated:
+    """A problem drawn at random, with its reward functions known.
+
+    Attributes:
+        name: What tables and figures call it.
+        draw: Draws the decision sets of round t: (t, rng) -> agents (N,), contexts (N, d).
+        expected: f: agents (N,), contexts (N, d) -> (N,).
+        noise: The law of rewards.
+        similarity: The true K_z, where there is one.
+        kernel: The true K_x, where there is one.
+        norm: The norm B of F in the RKHS of K = K_z ⊙ K_x, where it is known.
+    """
+
+    name: str
+    network: Network
+    draw: Callable[[int, np.random.Generator], tuple[IntArray, Array]]
+    expected: Callable[[IntArray, Array], Array]
+    noise: Noise
+    similarity: Similarity | None = None
+    kernel: Kernel | None = None
+    norm: float | None = None
+
+    @property
+    def horizon(self) -> None:
+        """None: rounds are drawn as they are needed."""
+
+    def round(self, t: int, seed: int) -> Round:
+        """Draw round t from the seed, whatever was drawn before."""
+        contexts_rng, noise_rng = (
+            np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(t, stream)))
+            for stream in (0, 1)
+        )
+        agents, contexts = self.draw(t, contexts_rng)
+        expected = self.expected(agents, contexts)
+        return Round(agents, contexts, expected, self.noise.rewards(expected, noise_rng))
+
+
+def structure_rng(seed: int) -> np.random.Generator:
+    """The random numbers of a problem's fixed parts; apart from those of its rounds."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+
+
+def on_sphere(rng: np.random.Generator, count: int, dim: int) -> Array:
+    """Draw `count` points uniformly on the unit sphere: (count, d); so K_x(x, x) ≤ 1."""
+    points = rng.standard_normal((count, dim))
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class FreshContexts:
+    """Offer every agent new contexts on the unit sphere in every round."""
+
+    agents: int
+    actions: int
+    dim: int
+
+    def __call__(self, t: int, rng: np.random.Generator) -> tuple[IntArray, Array]:
+        """Draw the decision sets of a round: (N,), (N, d)."""
+        agents = np.repeat(np.arange(self.agents), self.actions)
+        return agents, on_sphere(rng, len(agents), self.dim)
+
+
+def stacked(sets: Sequence[Array]) -> tuple[IntArray, Array]:
+    """Lay the decision sets of agents 0 … V−1 under each other: (N,), (N, d)."""
+    agents = np.repeat(np.arange(len(sets)), [len(offered) for offered in sets])
+    return agents, np.concatenate(sets)

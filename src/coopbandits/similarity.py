@@ -1,0 +1,167 @@
+r"""How much is their news worth to me? The network kernel K_z between agents.
+
+A similarity is any value with `matrix(network) -> (V, V)`: symmetric, positive semidefinite,
+with K_z(v, v) = 1 where news of one's own counts in full.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import scipy.linalg
+
+from coopbandits.arrays import (
+    Array,
+    IntArray,
+    as_contexts,
+    as_floats,
+    as_positive,
+    frozen,
+    short,
+)
+from coopbandits.errors import ParameterError, ShapeError, SimilarityError
+from coopbandits.kernels import Kernel
+from coopbandits.network import Network
+
+# Rounding makes an exact kernel matrix's smallest eigenvalue slightly negative; more than this,
+# relative to the largest, is no rounding.
+_PSD_TOLERANCE = 1e-8
+
+
+@runtime_checkable
+class Similarity(Protocol):
+    """A known K_z."""
+
+    def matrix(self, network: Network) -> Array:
+        """Return K_z for the agents of a network: (V, V)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """Nothing: K_z is the identity, and every agent learns from itself only."""
+
+    def matrix(self, network: Network) -> Array:
+        """Return the identity."""
+        return frozen(np.eye(len(network)))
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """As much as my own: K_z is all ones, as if all agents had one reward function."""
+
+    def matrix(self, network: Network) -> Array:
+        """Return all ones."""
+        return frozen(np.ones((len(network), len(network))))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Known:
+    """A K_z that is given: as a matrix, or as network contexts z_v (V, d_z) and a kernel on them.
+
+    Exactly one of `matrix=` and `contexts=` with `kernel=` is given.
+    """
+
+    K_z: Array
+
+    def __init__(
+        self, *, contexts: object = None, kernel: Kernel | None = None, matrix: object = None
+    ) -> None:
+        by_contexts, by_kernel, by_matrix = (g is not None for g in (contexts, kernel, matrix))
+        if by_contexts != by_kernel or by_contexts == by_matrix:
+            named = {"contexts": by_contexts, "kernel": by_kernel, "matrix": by_matrix}
+            given = [f"{name}=" for name, is_given in named.items() if is_given]
+            raise ParameterError(
+                f"Known got {' and '.join(given) or 'nothing'}; expected either matrix= alone, "
+                "or contexts= with kernel="
+            )
+        if kernel is not None:
+            z = as_contexts(contexts, "the network contexts")
+            K_z = kernel(z, z)
+        else:
+            K_z = as_floats(matrix, "the similarity matrix")
+        object.__setattr__(self, "K_z", frozen(_checked(K_z)))
+
+    def matrix(self, network: Network) -> Array:
+        """Return the given K_z, if it is one for these agents."""
+        if len(self.K_z) != len(network):
+            raise SimilarityError(
+                f"K_z is given for {len(self.K_z)} agents, but the network has {len(network)}; "
+                "expected one row for each agent of the network"
+            )
+        return self.K_z
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Clusters:
+    """The same within a cluster, nothing across: K_z(v, v') = 1 if the labels agree, else 0."""
+
+    labels: IntArray
+
+    def __init__(self, labels: Sequence[object] | np.ndarray) -> None:
+        given = np.asarray(labels)
+        if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iubUS":
+            raise ShapeError(
+                f"cluster labels must be a list of whole numbers or names, one for each agent; "
+                f"got {short(labels)}"
+            )
+        codes = np.unique(given, return_inverse=True)[1].astype(np.int64)
+        object.__setattr__(self, "labels", frozen(codes))
+
+    def matrix(self, network: Network) -> Array:
+        """Return ones within clusters and zeros across."""
+        if len(self.labels) != len(network):
+            raise SimilarityError(
+                f"there are {len(self.labels)} cluster labels, but the network has "
+                f"{len(network)} agents; expected one label for each agent"
+            )
+        return frozen((self.labels[:, None] == self.labels[None, :]).astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Laplacian:
+    r"""Alike as far as the network binds us: K_z = (L + ρI)⁻¹ for the graph's Laplacian L.
+
+    The kernel of GoB.Lin (ρ = 1). A small ρ binds neighbours tightly; a large one lets each agent
+    stand alone. K_z(v, v) ≤ 1/ρ, so ρ ≥ 1 keeps K ≤ 1. Arcs of a directed network count as edges.
+    """
+
+    rho: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", as_positive(self.rho, "rho"))
+
+    def matrix(self, network: Network) -> Array:
+        """Return (L + ρI)⁻¹, component by component: agents of two components are strangers."""
+        A = network.adjacency | network.adjacency.T
+        M = np.diag(A.sum(axis=1) + self.rho) - A
+        K_z = np.zeros_like(M)
+        for members in network.components:
+            block = np.ix_(members, members)
+            factor = scipy.linalg.cho_factor(M[block], lower=True)
+            inverse = scipy.linalg.cho_solve(factor, np.eye(len(members)))
+            K_z[block] = 0.5 * (inverse + inverse.T)
+        return frozen(K_z)
+
+
+def _checked(K_z: Array) -> Array:
+    """Check that a matrix is symmetric and positive semidefinite."""
+    if K_z.ndim != 2 or K_z.shape[0] != K_z.shape[1] or K_z.size == 0:
+        raise SimilarityError(f"K_z has shape {K_z.shape}; expected (V, V), a row an agent")
+    scale = max(float(np.abs(K_z).max()), np.finfo(np.float64).tiny)
+    gap = np.abs(K_z - K_z.T)
+    if gap.max() > 1e-10 * scale:
+        v, w = np.unravel_index(int(gap.argmax()), gap.shape)
+        raise SimilarityError(
+            f"K_z is not symmetric: K_z[{v}, {w}] = {K_z[v, w]:.6g} but "
+            f"K_z[{w}, {v}] = {K_z[w, v]:.6g}"
+        )
+    K_z = 0.5 * (K_z + K_z.T)
+    smallest = float(np.linalg.eigvalsh(K_z)[0])
+    if smallest < -_PSD_TOLERANCE * scale:
+        raise SimilarityError(
+            f"K_z is not positive semidefinite: its smallest eigenvalue is {smallest:.6g}; "
+            "expected a kernel matrix (set negative eigenvalues to 0 to get the nearest one)"
+        )
+    return K_z

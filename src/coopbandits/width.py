@@ -1,0 +1,175 @@
+r"""How sure am I? The width w that multiplies σ in the upper bound mean + w·σ.
+
+Every width answers for what an agent knows at a query: L = log det(I + K/λ) (so the information
+gain is L/2), the number n of its observations, the ridge λ, and the number V of agents for which
+the bound must hold at once (1 for an agent that listens to nobody). All arrays are (m,).
+
+σ is the posterior's standard deviation, σ² = K(x̃, x̃) − κᵀ(K + λI)⁻¹κ. docs/widths.md says how w
+relates to the η, α, β and √β of each algorithm.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray, as_not_negative, as_positive, short
+from coopbandits.errors import ParameterError
+
+
+@runtime_checkable
+class Width(Protocol):
+    """A factor for σ."""
+
+    def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
+        """Return w at each of m queries: (m,)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    r"""w = η/√λ, the tunable width of Algorithm 1.
+
+    With the linear kernel η is LinUCB's α, for every λ: (η/√λ)·σ = η·√(xᵀA⁻¹x), A = λI + XᵀX.
+
+    Guarantees nothing: η is to be tuned.
+    """
+
+    eta: float = 1.0
+
+    def __post_init__(self) -> None:
+        _settle(self, eta=as_not_negative(self.eta, "eta"))
+
+    def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
+        """Return w at each of m queries: (m,)."""
+        return np.full(len(logdet), self.eta / np.sqrt(ridge))
+
+
+@dataclass(frozen=True, slots=True)
+class SelfNormalised:
+    r"""w = B + (R/√λ)·√(log det(I + K/λ) + 2 ln(V/δ)).
+
+    Guarantee: if F has norm at most B in the RKHS of the kernel K in use and the noise is
+    R-sub-Gaussian, then with probability at least 1 − δ, |F − mean| ≤ w·σ at every context, in
+    every round and for all V agents at once; for every λ > 0. With the linear kernel this is OFUL.
+    Not covered: a K_z that is learnt, and delays that depend on rewards.
+
+    Deviation from the paper: Lemma 1 multiplies σ², omits 1/√λ and the 1/λ in the determinant; the
+    theorem that it cites has σ, and the rest follows for any λ (docs/widths.md).
+    """
+
+    norm: float = 1.0
+    noise: float = 1.0
+    delta: float = 0.05
+
+    def __post_init__(self) -> None:
+        _settle(
+            self,
+            norm=as_not_negative(self.norm, "norm"),
+            noise=as_not_negative(self.noise, "noise"),
+            delta=_as_probability(self.delta),
+        )
+
+    def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
+        """Return w at each of m queries: (m,)."""
+        spread = np.sqrt(logdet + 2 * np.log(agents / self.delta))
+        return self.norm + self.noise / np.sqrt(ridge) * spread
+
+
+@dataclass(frozen=True, slots=True)
+class InformationGain:
+    r"""w = B + R·√(2(Υ + 1 + ln(1/δ))), IGP-UCB's β (Chowdhury & Gopalan 2017, Theorem 2).
+
+    Υ is the information gain: realised, ½ log det(I + K/λ), or `gain(n)`, a bound on the largest
+    gain of n observations.
+
+    Guarantee: as `SelfNormalised`, for one agent (no union over V) and λ ≥ 1; their theorem takes
+    λ = 1 + 2/T. Below λ = 1 the noise term lacks its factor 1/√λ and nothing is guaranteed.
+    """
+
+    norm: float = 1.0
+    noise: float = 1.0
+    delta: float = 0.05
+    gain: Callable[[int], float] | None = None
+
+    def __post_init__(self) -> None:
+        _settle(
+            self,
+            norm=as_not_negative(self.norm, "norm"),
+            noise=as_not_negative(self.noise, "noise"),
+            delta=_as_probability(self.delta),
+        )
+        _check_gain(self.gain)
+
+    def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
+        """Return w at each of m queries: (m,)."""
+        gain = _gains(self.gain, logdet, count)
+        return self.norm + self.noise * np.sqrt(2 * (gain + 1 - np.log(self.delta)))
+
+
+@dataclass(frozen=True, slots=True)
+class Srinivas:
+    r"""w = √β, β = 2B² + 300·Υ·ln³(t/δ), GP-UCB's in an RKHS (Srinivas et al. 2010, Theorem 3).
+
+    t = n + 1, the number of the decision for an agent with n observations; Υ as in
+    `InformationGain`.
+
+    Guarantee: with probability at least 1 − δ, |F − mean| ≤ w·σ in every round, for one agent, if
+    F has norm at most B and the noise is bounded by √λ (λ is the noise variance of their model, so
+    set `ridge` to the square of the noise's bound). The constant is very large in practice.
+
+    Deviation from the paper: Remark 1 prints 2B; the theorem has the squared norm.
+    """
+
+    norm: float = 1.0
+    delta: float = 0.05
+    gain: Callable[[int], float] | None = None
+
+    def __post_init__(self) -> None:
+        _settle(self, norm=as_not_negative(self.norm, "norm"), delta=_as_probability(self.delta))
+        _check_gain(self.gain)
+
+    def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
+        """Return w at each of m queries: (m,)."""
+        gain = _gains(self.gain, logdet, count)
+        return np.sqrt(2 * self.norm**2 + 300 * gain * np.log((count + 1) / self.delta) ** 3)
+
+
+def chosen_width(eta: float | None, width: Width | None) -> Width:
+    """Settle a policy's `eta=` and `width=`: one of them, or the default `Fixed(1.0)`."""
+    if eta is not None and width is not None:
+        raise ParameterError(
+            f"eta={eta} is short for width=Fixed({eta}), but width={short(width)} is given too; "
+            "give one of them"
+        )
+    if width is None:
+        return Fixed(1.0 if eta is None else eta)
+    return width
+
+
+def _settle(width: object, **values: float) -> None:
+    for name, value in values.items():
+        object.__setattr__(width, name, value)
+
+
+def _as_probability(delta: object) -> float:
+    value = as_positive(delta, "delta")
+    if value >= 1:
+        raise ParameterError(f"delta must be a probability below 1, got {value}")
+    return value
+
+
+def _check_gain(gain: object) -> None:
+    if gain is not None and not callable(gain):
+        raise ParameterError(
+            f"gain must be a function of the number of observations, or None for the realised "
+            f"information gain; got {short(gain)}"
+        )
+
+
+def _gains(gain: Callable[[int], float] | None, logdet: Array, count: IntArray) -> Array:
+    if gain is None:
+        return 0.5 * logdet
+    bounds = {int(n): as_not_negative(gain(int(n)), f"gain({n})") for n in np.unique(count)}
+    return np.array([bounds[int(n)] for n in count])

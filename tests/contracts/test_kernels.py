@@ -1,0 +1,83 @@
+"""What every kernel must be: a new one is tested by being written."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits import kernels
+
+DIM = 3
+MADE = [
+    kernels.Linear(),
+    kernels.Linear(lengthscale=(0.5, 1.0, 2.0)),
+    kernels.RBF(),
+    kernels.RBF(lengthscale=(0.5, 1.0, 2.0)),
+    kernels.Matern(nu=0.5),
+    kernels.Matern(nu=1.5, lengthscale=0.7),
+    kernels.Matern(nu=2.5, lengthscale=(0.5, 1.0, 2.0)),
+    kernels.Matern(nu=0.8),
+    kernels.Matern(nu=4.2),
+    kernels.Matern(nu=40.0),
+    0.3 * kernels.RBF(),
+    kernels.RBF() * kernels.Linear(),
+    kernels.RBF(0.5) + 0.5 * kernels.Linear() * kernels.Matern(nu=1.5),
+]
+
+
+def test_every_kernel_of_the_module_is_under_contract():
+    written = {
+        kind
+        for _, kind in inspect.getmembers(kernels, inspect.isclass)
+        if kind.__module__ == kernels.__name__ and dataclasses.is_dataclass(kind)
+    }
+    assert written == {type(kernel) for kernel in MADE}
+
+
+@pytest.mark.parametrize("kernel", MADE, ids=repr)
+class TestEveryKernel:
+    def test_is_a_kernel(self, kernel):
+        assert isinstance(kernel, kernels.Kernel)
+
+    def test_is_symmetric(self, kernel, rng):
+        X, Y = rng.normal(size=(6, DIM)), rng.normal(size=(5, DIM))
+        np.testing.assert_allclose(kernel(X, Y), kernel(Y, X).T, rtol=1e-13, atol=0)
+
+    def test_is_positive_semidefinite(self, kernel, rng):
+        X = np.vstack([rng.normal(size=(30, DIM)), np.zeros((2, DIM))])
+        eigenvalues = np.linalg.eigvalsh(kernel(X, X))
+        assert eigenvalues[0] >= -1e-12 * eigenvalues[-1]
+
+    def test_has_the_diagonal_it_says(self, kernel, rng):
+        X = rng.normal(size=(7, DIM))
+        np.testing.assert_allclose(kernel.diagonal(X), np.diag(kernel(X, X)), rtol=1e-13)
+
+    def test_evaluates_each_pair_on_its_own(self, kernel, rng):
+        X, Y = rng.normal(size=(4, DIM)), rng.normal(size=(3, DIM))
+        K = kernel(X, Y)
+        one_by_one = [[kernel(x[None], y[None])[0, 0] for y in Y] for x in X]
+        np.testing.assert_allclose(K, one_by_one, rtol=1e-13)
+        assert K.shape == (4, 3)
+        assert K.dtype == np.float64
+
+    def test_is_finite_at_equal_and_at_far_contexts(self, kernel):
+        X = np.array([[0.0] * DIM, [0.0] * DIM, [1e-9] * DIM, [1e3] * DIM])
+        assert np.isfinite(kernel(X, X)).all()
+
+    def test_is_a_value(self, kernel):
+        assert kernel == dataclasses.replace(kernel)
+        with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign"):
+            setattr(kernel, dataclasses.fields(kernel)[0].name, None)
+
+    def test_can_be_scaled_added_and_multiplied(self, kernel, rng):
+        X, Y = rng.normal(size=(4, DIM)), rng.normal(size=(3, DIM))
+        other = cb.kernels.RBF(0.8)
+        for made, expected in [
+            (2.5 * kernel, 2.5 * kernel(X, Y)),
+            (kernel * 2.5, 2.5 * kernel(X, Y)),
+            (kernel + other, kernel(X, Y) + other(X, Y)),
+            (kernel * other, kernel(X, Y) * other(X, Y)),
+        ]:
+            np.testing.assert_allclose(made(X, Y), expected, rtol=1e-14)

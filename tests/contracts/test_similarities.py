@@ -1,0 +1,53 @@
+"""What every similarity must be: a new one is tested by being written."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+from coopbandits import kernels, similarity
+from worlds import NETWORKS, network_contexts
+
+
+def made_for(network):
+    V = len(network)
+    return [
+        similarity.Alone(),
+        similarity.Same(),
+        similarity.Known(matrix=np.full((V, V), 0.5) + 0.5 * np.eye(V)),
+        similarity.Known(contexts=network_contexts(V), kernel=kernels.Matern(nu=1.5)),
+        similarity.Clusters(np.arange(V) % 3),
+        similarity.Laplacian(0.4),
+    ]
+
+
+def test_every_similarity_of_the_module_is_under_contract():
+    written = {
+        kind
+        for _, kind in inspect.getmembers(similarity, inspect.isclass)
+        if kind.__module__ == similarity.__name__ and dataclasses.is_dataclass(kind)
+    }
+    assert written == {type(value) for value in made_for(NETWORKS["path"])}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("index", range(6))
+class TestEverySimilarity:
+    def test_is_a_kernel_matrix_of_the_agents(self, name, index):
+        network = NETWORKS[name]
+        value = made_for(network)[index]
+        assert isinstance(value, similarity.Similarity)
+        K_z = value.matrix(network)
+        assert K_z.shape == (len(network), len(network))
+        assert K_z.dtype == np.float64
+        np.testing.assert_array_equal(K_z, K_z.T)
+        assert np.linalg.eigvalsh(K_z)[0] > -1e-12
+        assert (np.diag(K_z) > 0).all()
+
+    def test_hands_out_a_read_only_matrix_that_is_always_the_same(self, name, index):
+        network = NETWORKS[name]
+        value = made_for(network)[index]
+        np.testing.assert_array_equal(value.matrix(network), value.matrix(network))
+        with pytest.raises(ValueError, match="read-only"):
+            value.matrix(network)[0, 0] = 2.0

@@ -1,0 +1,237 @@
+"""The keystone: lag matrix, messages in memory and the literal algorithms decide alike."""
+
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from reference import algorithms, formulas
+from worlds import NETWORKS, neighbours_of, network_contexts, ragged, world_of
+
+ROUNDS = 12
+KERNELS = {
+    "linear": (cb.kernels.Linear(), formulas.linear),
+    "rbf": (cb.kernels.RBF(lengthscale=1.5), lambda x, y: formulas.rbf(x, y, 1.5)),
+    "matern": (cb.kernels.Matern(nu=1.5), lambda x, y: formulas.matern(x, y, 1.5)),
+}
+
+
+def literal(k_x, K_z, compose=np.multiply):
+    """The joint kernel as the twins take it."""
+
+    def kernel(u, X, w, Y):
+        return compose(K_z[np.ix_(u, w)], formulas.gram(k_x, X, Y))
+
+    return kernel
+
+
+def similarity_of(network, seed):
+    """A K_z of full support and correlations between 0 and 1, and as a matrix."""
+    z = network_contexts(len(network), seed)
+    K_z = formulas.gram(formulas.rbf, z, z)
+    return cb.similarity.Known(contexts=z, kernel=cb.kernels.RBF()), K_z
+
+
+def both_engines(problem, policy, seed, rounds=ROUNDS):
+    exact = cb.play(problem, policy, rounds=rounds, seed=seed)
+    messages = cb.play(problem, policy, rounds=rounds, seed=seed, engine="messages")
+    assert (exact.engine, messages.engine) == ("exact", "messages")
+    np.testing.assert_array_equal(exact.actions, messages.actions)
+    np.testing.assert_array_equal(exact.messages, messages.messages)
+    np.testing.assert_array_equal(exact.bytes, messages.bytes)
+    return exact
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("ttl", [1, 2, 3])
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("algorithm", ["coop", "eager"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_coop_and_eager_take_the_literal_algorithms_decisions(algorithm, name, ttl, kernel, seed):
+    network, (K_x, k_x) = NETWORKS[name], KERNELS[kernel]
+    similarity, K_z = similarity_of(network, seed)
+    problem = ragged(network, seed, rounds=ROUNDS)
+    make = {"coop": cb.CoopKernelUCB, "eager": cb.EagerKernelUCB}[algorithm]
+    policy = make(kernel=K_x, similarity=similarity, ttl=ttl, ridge=0.7, eta=0.9)
+    labels = network.clique_cover(ttl).labels
+    expected = algorithms.cooperate(
+        world_of(problem, seed),
+        neighbours_of(network),
+        (lambda v, w: labels[v] == labels[w]) if algorithm == "coop" else (lambda v, w: True),
+        literal(k_x, K_z),
+        ttl=ttl,
+        ridge=0.7,
+        width=algorithms.fixed(0.9),
+        rounds=ROUNDS,
+        seed=seed,
+    )
+    run = both_engines(problem, policy, seed)
+    np.testing.assert_array_equal(run.actions, expected)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("ttl", [1, 2, 3])
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("fixed_set", [True, False], ids=["fixed set", "changing sets"])
+def test_dist_takes_the_literal_algorithms_decisions(name, ttl, kernel, fixed_set):
+    network, (K_x, k_x) = NETWORKS[name], KERNELS[kernel]
+    seed = 3
+    if fixed_set:
+        problem = cb.problems.fully_cooperative(network, kernel=K_x, dim=3, actions=5, noise=0.5)
+    else:
+        problem = ragged(network, seed, rounds=ROUNDS)
+    policy = cb.DistKernelUCB(kernel=K_x, ttl=ttl, ridge=0.7, eta=0.9)
+    expected = algorithms.distribute(
+        world_of(problem, seed),
+        neighbours_of(network),
+        network.centres(ttl).of.tolist(),
+        literal(k_x, np.ones((len(network), len(network)))),
+        ttl=ttl,
+        ridge=0.7,
+        width=algorithms.fixed(0.9),
+        rounds=ROUNDS,
+        seed=seed,
+    )
+    run = both_engines(problem, policy, seed)
+    np.testing.assert_array_equal(run.actions, expected)
+
+
+@pytest.mark.parametrize(
+    ("width", "twin"),
+    [
+        (
+            cb.width.SelfNormalised(norm=1.5, noise=0.4, delta=0.1),
+            lambda K, ridge: formulas.self_normalised(
+                K, ridge, norm=1.5, noise=0.4, delta=0.1, agents=9
+            ),
+        ),
+        (
+            cb.width.InformationGain(norm=1.5, noise=0.4, delta=0.1),
+            lambda K, ridge: formulas.information_gain(K, ridge, norm=1.5, noise=0.4, delta=0.1),
+        ),
+        (
+            cb.width.Srinivas(norm=0.3, delta=0.5),
+            lambda K, ridge: formulas.srinivas(K, ridge, norm=0.3, delta=0.5),
+        ),
+    ],
+    ids=["self-normalised", "information gain", "srinivas"],
+)
+@pytest.mark.parametrize("ttl", [1, 2, 3])
+@pytest.mark.parametrize("algorithm", ["coop", "eager"])
+def test_every_width_takes_the_literal_algorithms_decisions(algorithm, ttl, width, twin):
+    network = NETWORKS["grid"]
+    similarity, K_z = similarity_of(network, 4)
+    problem = ragged(network, 4, rounds=ROUNDS)
+    make = {"coop": cb.CoopKernelUCB, "eager": cb.EagerKernelUCB}[algorithm]
+    policy = make(kernel=cb.kernels.RBF(), similarity=similarity, ttl=ttl, ridge=1.3, width=width)
+    labels = network.clique_cover(ttl).labels
+    if algorithm == "coop":  # every agent has company, so V = 9 in every width
+        assert min(map(len, network.clique_cover(ttl).cliques)) > 1 or ttl == 1
+    accepts = (lambda v, w: labels[v] == labels[w]) if algorithm == "coop" else lambda v, w: True
+    alone = {c[0] for c in network.clique_cover(ttl).cliques if len(c) == 1}
+    expected = algorithms.cooperate(
+        world_of(problem, 4),
+        neighbours_of(network),
+        accepts,
+        literal(formulas.rbf, K_z),
+        ttl=ttl,
+        ridge=1.3,
+        width=twin,
+        rounds=ROUNDS,
+        seed=4,
+    )
+    run = both_engines(problem, policy, 4)
+    for v in range(len(network)):
+        if not (algorithm == "coop" and v in alone):
+            np.testing.assert_array_equal(run.actions[:, v], expected[:, v])
+
+
+@pytest.mark.parametrize("compose", ["hadamard", "sum", "kronecker"])
+def test_every_composition_takes_the_literal_algorithms_decisions(compose):
+    network = NETWORKS["grid"]
+    similarity, K_z = similarity_of(network, 6)
+    problem = ragged(network, 6, rounds=ROUNDS)
+    policy = cb.EagerKernelUCB(
+        kernel=cb.kernels.RBF(), similarity=similarity, ttl=2, eta=0.8, compose=compose
+    )
+    combine = np.multiply if compose != "sum" else (lambda A, B: (A + B) / 2)
+    expected = algorithms.cooperate(
+        world_of(problem, 6),
+        neighbours_of(network),
+        lambda v, w: True,
+        literal(formulas.rbf, K_z, combine),
+        ttl=2,
+        ridge=1.0,
+        width=algorithms.fixed(0.8),
+        rounds=ROUNDS,
+        seed=6,
+    )
+    np.testing.assert_array_equal(both_engines(problem, policy, 6).actions, expected)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_centralised_takes_the_round_robin_agents_decisions(kernel):
+    network, (K_x, k_x) = NETWORKS["grid"], KERNELS[kernel]
+    similarity, K_z = similarity_of(network, 2)
+    problem = ragged(network, 2, rounds=8)
+    policy = cb.Centralised(kernel=K_x, similarity=similarity, ridge=0.7, eta=0.9)
+    expected = algorithms.round_robin(
+        world_of(problem, 2),
+        len(network),
+        literal(k_x, K_z),
+        ridge=0.7,
+        width=algorithms.fixed(0.9),
+        rounds=8,
+        seed=2,
+    )
+    run = both_engines(problem, policy, 2, rounds=8)
+    np.testing.assert_array_equal(run.actions, expected)
+
+
+@pytest.mark.parametrize(
+    "similarity",
+    [
+        cb.similarity.Alone(),
+        cb.similarity.Same(),
+        cb.similarity.Clusters([0, 1, 0, 1, 2, 0, 1, 2, 2, 0]),
+        cb.similarity.Laplacian(0.5),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("ttl", [1, 2, 3])
+def test_both_engines_agree_under_every_similarity_and_the_self_normalised_width(similarity, ttl):
+    network = NETWORKS["erdos-renyi"]
+    problem = cb.problems.kernel(network, dim=3, actions=4, noise=0.2)
+    width = cb.width.SelfNormalised(noise=0.2)
+    for make in (cb.CoopKernelUCB, cb.EagerKernelUCB):
+        policy = make(kernel=cb.kernels.RBF(), similarity=similarity, ttl=ttl, width=width)
+        both_engines(problem, policy, seed=1, rounds=15)
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_both_engines_agree_on_a_centralised_agent_that_knows_clusters(lag):
+    network = NETWORKS["erdos-renyi"]
+    problem = cb.problems.clustered_linear(network, dim=3, actions=4)
+    policy = cb.Centralised(kernel=cb.kernels.Linear(), similarity=problem.similarity, lag=lag)
+    run = both_engines(problem, policy, seed=1)
+    assert (run.messages == 10 * 9).all()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        cb.LinUCB(),
+        cb.OFUL(),
+        cb.KernelUCB(kernel=cb.kernels.RBF()),
+        cb.GPUCB(kernel=cb.kernels.RBF()),
+        cb.IGPUCB(kernel=cb.kernels.RBF()),
+        cb.NaiveCooperation(ttl=2),
+        cb.NaiveCooperation(
+            kernel=cb.kernels.RBF(), width=cb.width.InformationGain(noise=0.1), ttl=2
+        ),
+        cb.Uniform(),
+    ],
+    ids=lambda policy: policy.name,
+)
+def test_both_engines_agree_on_every_baseline(policy):
+    problem = ragged(NETWORKS["erdos-renyi"], 8)
+    both_engines(problem, policy, seed=8)

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits.errors import LocalProtocolError, ParameterError
+from worlds import NETWORKS, ragged
+
+LED_BY_AGENT_0 = cb.Network.complete(3)
+
+
+@pytest.mark.parametrize("ttl", [1, 2, 3])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_with_a_fixed_set_a_follower_pulls_what_its_centre_pulled_d_rounds_before(name, ttl):
+    # appendix C: x_{v,t} = x_{c(v), t − d(v, c(v))}
+    network = NETWORKS[name]
+    problem = cb.problems.fully_cooperative(network, dim=2, actions=6, noise=0.5)
+    policy = cb.DistKernelUCB(kernel=cb.kernels.RBF(), ttl=ttl, follow="same")
+    run = cb.play(problem, policy, rounds=12, seed=1)
+    centre_of = network.centres(ttl).of
+    for v, centre in enumerate(centre_of):
+        if v != centre:
+            d = int(network.distances[centre, v])
+            np.testing.assert_array_equal(run.actions[d:, v], run.actions[:-d, centre])
+
+
+def test_until_its_centre_is_heard_a_follower_plays_kernel_ucb_on_its_own():
+    network = cb.Network.star(9, spike=2)
+    problem = ragged(network, rounds=6)
+    dist = cb.play(problem, cb.DistKernelUCB(kernel=cb.kernels.RBF(), ttl=4), rounds=6)
+    alone = cb.play(problem, cb.KernelUCB(kernel=cb.kernels.RBF()), rounds=6)
+    centres = network.centres(4)
+    for v, centre in enumerate(centres.of):
+        d = int(network.distances[centre, v]) if v != centre else 1
+        np.testing.assert_array_equal(dist.actions[:d, v], alone.actions[:d, v])
+
+
+def test_a_centre_plays_naive_cooperation_on_what_it_hears():
+    # one centre: its own choices follow from the others' observations, whatever they chose
+    network = cb.Network.star(5)
+    assert network.centres(2).indices.size == 1
+    problem = cb.problems.fully_cooperative(network, dim=2, actions=6, noise=0.5)
+    run = cb.play(problem, cb.DistKernelUCB(kernel=cb.kernels.RBF(), ttl=2), rounds=8, seed=2)
+    centre = int(network.centres(2).indices[0])
+    one = cb.KernelUCB(kernel=cb.kernels.RBF()).agent(0, cb.Network.path(1))
+    for t in range(1, 9):
+        offer = problem.round(t, 2)
+        for w in range(5):
+            s = t - max(1, int(network.distances[w, centre]))
+            if s >= 1:
+                past = problem.round(s, 2)
+                row = past.starts[w] + run.actions[s - 1, w]
+                one.observe(past.contexts[row], past.rewards[row])
+        if t > 1:
+            assert (
+                one.decide(offer.contexts[offer.agents == centre]).index
+                == (run.actions[t - 1, centre])
+            )
+
+
+def test_where_sets_change_the_nearest_offered_action_is_taken(rng):
+    follower = cb.DistKernelUCB(kernel=cb.kernels.RBF()).agent(1, LED_BY_AGENT_0)
+    arm = rng.normal(size=2)
+    follower.receive(cb.Message(round=1, origin=0, context=arm, reward=0.0, ttl=1))
+    offered = arm + np.array([[1.0, 0.0], [0.0, -0.1], [0.1, 0.0], [0.3, 0.3]])
+    assert follower.decide(offered).index == 1  # tied with 2: the lowest index
+
+
+def test_an_older_arm_that_arrives_late_does_not_lead():
+    follower = cb.DistKernelUCB(kernel=cb.kernels.RBF()).agent(1, LED_BY_AGENT_0)
+    for t, x in [(2, [1.0]), (1, [5.0])]:
+        follower.receive(cb.Message(round=t, origin=0, context=x, reward=0.0, ttl=1))
+    assert follower.decide([[5.0], [1.0]]).index == 1
+
+
+def test_where_sets_change_following_to_the_same_arm_is_refused():
+    problem = ragged(cb.Network.star(4))
+    policy = cb.DistKernelUCB(kernel=cb.kernels.RBF(), follow="same")
+    with pytest.raises(LocalProtocolError, match="follow='nearest'"):
+        cb.play(problem, policy, rounds=5)
+
+
+def test_where_no_distance_makes_sense_following_is_refused():
+    # one-hot contexts: an arm that is not offered is equally far from all that are
+    follower = cb.DistKernelUCB(kernel=cb.kernels.RBF()).agent(1, LED_BY_AGENT_0)
+    eye = np.eye(4)
+    follower.receive(cb.Message(round=1, origin=0, context=eye[3], reward=0.0, ttl=1))
+    before = follower.to_bytes()
+    with pytest.raises(LocalProtocolError, match="equally far"):
+        follower.decide(eye[:3])
+    assert follower.to_bytes() == before
+    assert follower.decide(eye).index == 3
+    assert follower.decide(eye[:1]).index == 0
+
+
+def test_an_unknown_rule_to_follow_is_refused():
+    with pytest.raises(ParameterError, match="'nearest' or 'same'"):
+        cb.DistKernelUCB(kernel=cb.kernels.RBF(), follow="blindly")

@@ -1,0 +1,1 @@
+"""Slow, literal twins of the paper's formulas and algorithms. They import nothing of ours."""

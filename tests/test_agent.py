@@ -1,0 +1,430 @@
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits.errors import (
+    CoopBanditsError,
+    InputError,
+    LocalProtocolError,
+    NetworkError,
+    NonFiniteError,
+    RemoteProtocolError,
+    ShapeError,
+    StateError,
+)
+from reference import formulas
+from worlds import NETWORKS, network_contexts
+
+DIM = 3
+
+
+def eager(ttl=2, **changes):
+    return cb.EagerKernelUCB(
+        **{"kernel": cb.kernels.RBF(), "similarity": cb.similarity.Same(), "ttl": ttl, **changes}
+    )
+
+
+@pytest.fixture
+def network():
+    return cb.Network.path(6)
+
+
+@pytest.fixture
+def agent(network):
+    return eager().agent(2, network, seed=1)
+
+
+def news(rng, **changes):
+    facts = {
+        "round": 1,
+        "origin": 1,
+        "context": rng.normal(size=DIM),
+        "reward": 1.0,
+        "ttl": 2,
+    }
+    return cb.Message(**{**facts, **changes})
+
+
+def test_an_agent_that_knows_nothing_chooses_at_random_from_its_own_stream(network, rng):
+    offered = rng.normal(size=(50, DIM))
+    for v in range(6):
+        decision = eager().agent(v, network, seed=9).decide(offered)
+        expected = np.random.default_rng(np.random.SeedSequence([9, v])).integers(50)
+        assert decision.index == expected
+        np.testing.assert_array_equal(decision.context, offered[expected])
+        assert (decision.id, decision.mean, decision.std) == (1, 0.0, 1.0)
+
+
+def test_a_decision_tells_the_mean_std_and_width_of_the_choice(agent, rng):
+    X, y = rng.normal(size=(4, DIM)), rng.normal(size=4)
+    for x, reward in zip(X, y, strict=True):
+        agent.observe(x, reward)
+    offered = rng.normal(size=(5, DIM))
+    decision = agent.decide(offered)
+    mean, variance = formulas.posterior(
+        formulas.gram(formulas.rbf, X, X),
+        formulas.gram(formulas.rbf, X, offered),
+        np.ones(5),
+        y,
+        1.0,
+    )
+    bounds = mean + np.sqrt(variance)
+    assert decision.index == int(np.argmax(bounds))
+    assert decision.mean == pytest.approx(mean[decision.index], rel=1e-10)
+    assert decision.std == pytest.approx(np.sqrt(variance[decision.index]), rel=1e-10)
+    assert decision.width == 1.0
+
+
+def test_ties_go_to_the_lowest_index(agent):
+    agent.observe([0.0, 0.0, 0.0], -1.0)
+    x = [3.0, 0.0, 0.0]
+    assert agent.decide([[0.0, 0.0, 0.0], x, x, x]).index == 1
+
+
+def test_rewards_may_come_late_out_of_order_or_never(network, rng):
+    offers = [rng.normal(size=(4, DIM)) for _ in range(5)]
+    agent = eager().agent(0, network)
+    decisions = [agent.decide(offered) for offered in offers[:4]]
+    assert agent.awaiting == (1, 2, 3, 4)
+    agent.reward(decisions[2].id, 1.0)
+    agent.reward(decisions[0].id, 2.0)
+    agent.reward(decisions[3].id, 3.0)
+    assert agent.awaiting == (2,)
+    assert agent.known == 3
+    # the model is a function of the set of observations
+    twin = eager().agent(0, network)
+    for i, y in [(0, 2.0), (2, 1.0), (3, 3.0)]:
+        twin.observe(decisions[i].context, y)
+    mine, theirs = agent.decide(offers[4]), twin.decide(offers[4])
+    assert (mine.index, mine.mean) == (theirs.index, pytest.approx(theirs.mean, rel=1e-12))
+    assert mine.id == 5
+
+
+def test_a_reward_is_sent_with_all_hops_left_to_the_neighbours(agent, rng):
+    decision = agent.decide(rng.normal(size=(4, DIM)))
+    [message] = agent.reward(decision.id, 0.5)
+    assert (message.round, message.origin, message.reward, message.ttl) == (1, 2, 0.5, 2)
+    np.testing.assert_array_equal(message.context, decision.context)
+    assert agent.recipients.tolist() == [1, 3]
+
+
+def test_agents_that_listen_to_nobody_and_isolated_agents_send_nothing(rng):
+    isolated = cb.Network.from_edges([(0, 1)], agents=3)
+    for agent in (cb.LinUCB().agent(0, isolated), eager().agent(2, isolated)):
+        decision = agent.decide(rng.normal(size=(4, DIM)))
+        assert agent.reward(decision.id, 0.5) == []
+        assert agent.recipients.size == 0
+
+
+def test_news_is_learnt_once_and_handed_on_with_one_hop_less(agent, rng):
+    message = news(rng)
+    assert [m.ttl for m in agent.receive(message)] == [1]
+    assert agent.known == 1
+    assert agent.receive(message) == []
+    assert agent.known == 1
+
+
+def test_an_agent_outside_my_clique_is_forwarded_and_not_learnt_from(rng):
+    network = cb.Network.path(8)
+    policy = cb.CoopKernelUCB(kernel=cb.kernels.RBF(), similarity=cb.similarity.Same(), ttl=2)
+    labels = network.clique_cover(2).labels
+    outsider = next(w for w in range(8) if labels[w] != labels[0])
+    agent = policy.agent(0, network)
+    forwarded = agent.receive(news(rng, origin=outsider))
+    assert [m.ttl for m in forwarded] == [1]
+    assert agent.known == 0
+    insider = next(w for w in range(1, 8) if labels[w] == labels[0])
+    agent.receive(news(rng, origin=insider))
+    assert agent.known == 1
+
+
+def test_strangers_change_nothing(network, rng):
+    # K_z knows two clusters: news of the other one changes no decision and no width
+    policy = eager(
+        similarity=cb.similarity.Clusters([0, 1, 0, 1, 0, 1]),
+        width=cb.width.SelfNormalised(),
+    )
+    offered = rng.normal(size=(6, DIM))
+    told, untold = policy.agent(2, network), policy.agent(2, network)
+    for agent in (told, untold):
+        agent.observe(rng.normal(size=DIM) * 0 + 1, 1.0)
+    for t in range(1, 6):
+        told.receive(news(rng, origin=1, round=t))
+        told.receive(news(rng, origin=3, round=t))
+    assert told.known == 1
+    mine, theirs = told.decide(offered), untold.decide(offered)
+    assert (mine.index, mine.mean, mine.std, mine.width) == (
+        theirs.index,
+        theirs.mean,
+        theirs.std,
+        theirs.width,
+    )
+
+
+def test_a_stranger_to_me_who_is_no_stranger_to_my_friend_is_learnt_from(rng):
+    # K_z(0, 2) = 0, but both agree with 1: what 2 saw explains what 1 saw
+    network = cb.Network.complete(3)
+    K_z = np.array([[1, 0.6, 0], [0.6, 1, 0.6], [0, 0.6, 1]])
+    agent = eager(similarity=cb.similarity.Known(matrix=K_z)).agent(0, network)
+    agent.receive(news(rng, origin=2))
+    assert agent.known == 1
+
+
+def drive(policy, network, rounds, seed, *, after=None):
+    """Let agents talk; return their choices. `after(t, agents)` may replace them."""
+    rng = np.random.default_rng(seed)
+    agents = [policy.agent(v, network, seed=seed) for v in range(len(network))]
+    held, choices = [], []
+    for t in range(1, rounds + 1):
+        flying, held, row = held, [], []
+        for agent in agents:
+            decision = agent.decide(rng.normal(size=(4, DIM)))
+            row.append(decision.index)
+            if t % 3 or agent.agent % 2:  # some rewards never come
+                for m in agent.reward(decision.id, float(rng.normal())):
+                    flying += [(int(to), m) for to in agent.recipients]
+        for to, m in flying:
+            for onward in agents[to].receive(m):
+                held += [(int(next_), onward) for next_ in agents[to].recipients]
+        choices.append(row)
+        if after is not None:
+            agents = after(t, agents)
+    return np.array(choices)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        cb.LinUCB(),
+        eager(),
+        eager(similarity=cb.similarity.Laplacian(1.0), width=cb.width.SelfNormalised()),
+        cb.CoopKernelUCB(
+            kernel=cb.kernels.Matern(nu=1.5),
+            similarity=cb.similarity.Known(contexts=network_contexts(10), kernel=cb.kernels.RBF()),
+            ttl=3,
+        ),
+        cb.DistKernelUCB(kernel=cb.kernels.RBF(), ttl=2),
+        cb.Uniform(),
+    ],
+    ids=lambda policy: policy.name,
+)
+def test_an_agent_restored_from_bytes_takes_the_same_decisions(policy):
+    network = NETWORKS["barabasi-albert"]
+
+    def stored_and_restored(t, agents):
+        if t not in (1, 4, 5):
+            return agents
+        data = [agent.to_bytes() for agent in agents]
+        back = [cb.Agent.from_bytes(d, policy=policy, network=network) for d in data]
+        assert [agent.to_bytes() for agent in back] == data
+        assert [agent.known for agent in back] == [agent.known for agent in agents]
+        return back
+
+    expected = drive(policy, network, 9, seed=4)
+    np.testing.assert_array_equal(
+        drive(policy, network, 9, seed=4, after=stored_and_restored), expected
+    )
+
+
+def test_restored_beliefs_are_equal_to_the_bit(agent, network, rng):
+    for t in range(1, 200):
+        decision = agent.decide(rng.normal(size=(3, DIM)))
+        agent.reward(decision.id, float(rng.normal()))
+        agent.receive(news(rng, round=t))
+    back = cb.Agent.from_bytes(agent.to_bytes(), policy=agent.policy, network=network)
+    offered = rng.normal(size=(30, DIM))
+    mine, theirs = agent.decide(offered), back.decide(offered)
+    assert (mine.mean, mine.std, mine.index) == (theirs.mean, theirs.std, theirs.index)
+
+
+def test_an_agent_that_has_seen_nothing_can_be_stored(network):
+    agent = eager().agent(3, network, seed=5)
+    back = cb.Agent.from_bytes(agent.to_bytes(), policy=agent.policy, network=network)
+    offered = np.eye(DIM)
+    assert back.decide(offered).index == agent.decide(offered).index
+
+
+def test_a_policy_made_anew_with_equal_answers_restores_the_agent(network):
+    agent = eager().agent(3, network)
+    assert cb.Agent.from_bytes(agent.to_bytes(), policy=eager(), network=network).agent == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        eager(ttl=3),
+        eager(ridge=2.0),
+        eager(eta=0.5),
+        eager(kernel=cb.kernels.RBF(2.0)),
+        eager(similarity=cb.similarity.Alone()),
+        eager(compose="sum"),
+        cb.LinUCB(),
+    ],
+    ids=lambda policy: policy.fingerprint[:8],
+)
+def test_another_policys_bytes_are_refused(agent, network, other):
+    with pytest.raises(StateError, match="another policy"):
+        cb.Agent.from_bytes(agent.to_bytes(), policy=other, network=network)
+
+
+@pytest.mark.parametrize(
+    "other", [cb.Network.path(7), cb.Network.star(6), cb.Network.from_edges(
+        [(v, v + 1) for v in range(5)], directed=True)], ids=repr
+)  # fmt: skip
+def test_another_networks_bytes_are_refused(agent, other):
+    with pytest.raises(StateError, match="another network"):
+        cb.Agent.from_bytes(agent.to_bytes(), policy=agent.policy, network=other)
+
+
+def test_damaged_bytes_are_refused(agent, network, rng):
+    agent.observe(rng.normal(size=DIM), 1.0)
+    data = agent.to_bytes()
+    restore = {"policy": agent.policy, "network": network}
+    with pytest.raises(StateError, match="no stored agent"):
+        cb.Agent.from_bytes(b"", **restore)
+    with pytest.raises(StateError, match="no stored agent"):
+        cb.Agent.from_bytes(b"something else entirely", **restore)
+    with pytest.raises(StateError, match="version 9"):
+        cb.Agent.from_bytes(data[:3] + b"\x09" + data[4:], **restore)
+    for position in range(4, len(data), 7):
+        damaged = bytearray(data)
+        damaged[position] ^= 0x40
+        with pytest.raises(StateError, match=r"damaged|no stored agent|version"):
+            cb.Agent.from_bytes(bytes(damaged), **restore)
+    for cut in (1, 10, len(data) // 2):
+        with pytest.raises(StateError, match=r"damaged|no stored agent"):
+            cb.Agent.from_bytes(data[:-cut], **restore)
+
+
+def state(agent):
+    return agent.to_bytes()
+
+
+BAD_SETS = [
+    ([], ShapeError, r"shape \(0,\).*at least one action"),
+    (np.empty((0, DIM)), ShapeError, "at least one action"),
+    (np.empty((2, 0)), ShapeError, "one number per context"),
+    (np.ones(DIM), ShapeError, r"shape \(3,\)"),
+    (np.ones((1, 2, DIM)), ShapeError, r"\(1, 2, 3\)"),
+    ([[1.0, np.nan, 0.0]], NonFiniteError, r"nan at index \(0, 1\)"),
+    ([[1.0, np.inf, 0.0]], NonFiniteError, "inf"),
+    ([["a", "b", "c"]], ShapeError, "array of numbers"),
+    ([[1.0, 2.0], [1.0]], ShapeError, "array of numbers"),
+    (None, NonFiniteError, "finite"),
+    ([["1.0", "2.0", "3.0"]], ShapeError, "array of numbers"),
+    (np.ones((2, DIM)) * 1j, ShapeError, "array of numbers"),
+    (np.ones((2, DIM + 1)), ShapeError, "contexts of 3 numbers"),
+]
+
+
+@pytest.mark.parametrize(("offered", "error", "complaint"), BAD_SETS, ids=range(len(BAD_SETS)))
+def test_a_bad_decision_set_gets_one_clear_error_and_changes_nothing(
+    agent, rng, offered, error, complaint
+):
+    agent.observe(rng.normal(size=DIM), 1.0)
+    before = state(agent)
+    with pytest.raises(error, match=complaint):
+        agent.decide(offered)
+    assert state(agent) == before
+
+
+@pytest.mark.parametrize(
+    ("decision", "y", "error", "complaint"),
+    [
+        (1, np.nan, NonFiniteError, "a reward must be finite, got nan"),
+        (1, np.inf, NonFiniteError, "a reward must be finite, got inf"),
+        (1, "much", InputError, "a reward must be a number"),
+        (1, [1.0], InputError, "a reward must be a number"),
+        (1, None, InputError, "a reward must be a number"),
+        (2, 1.0, LocalProtocolError, "decision 2 has its reward already"),
+        (3, 1.0, LocalProtocolError, "no decision 3; agent 2 has taken 2"),
+        (0, 1.0, LocalProtocolError, "no decision 0"),
+        (-1, 1.0, LocalProtocolError, "no decision -1"),
+        ("first", 1.0, LocalProtocolError, "whole number, got 'first'"),
+        (True, 1.0, LocalProtocolError, "whole number, got True"),
+    ],
+    ids=str,
+)
+def test_a_bad_reward_gets_one_clear_error_and_changes_nothing(
+    agent, rng, decision, y, error, complaint
+):
+    for _ in range(2):
+        agent.decide(rng.normal(size=(3, DIM)))
+    agent.reward(2, 0.5)
+    before = state(agent)
+    with pytest.raises(error, match=complaint):
+        agent.reward(decision, y)
+    assert state(agent) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"origin": 6}, "agent 6 as its origin"),
+        ({"ttl": 3}, "3 hops left"),
+        ({"ttl": 0}, "ttl"),
+        ({"reward": np.nan}, "reward must be finite"),
+        ({"context": np.array([1.0, np.nan, 0.0])}, "context must be finite"),
+        ({"context": np.ones(2)}, "context of 2 numbers; agent 2 uses 3"),
+        ({"round": -1}, "round"),
+        ({"origin": 2, "round": 7}, "bears the name of agent 2"),
+    ],
+    ids=str,
+)
+def test_a_bad_message_is_a_peers_fault_and_changes_nothing(agent, rng, changes, complaint):
+    agent.decide(rng.normal(size=(3, DIM)))
+    before = state(agent)
+    with pytest.raises(RemoteProtocolError, match=complaint):
+        agent.receive(news(rng, **changes))
+    assert state(agent) == before
+
+
+def test_contexts_where_the_kernel_overflows_are_refused(network, rng):
+    agent = eager(kernel=cb.kernels.Linear()).agent(2, network)
+    with pytest.raises(NonFiniteError, match=r"kernel is infinite.*1e\+200"):
+        agent.decide([[1e200, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    agent.decide(rng.normal(size=(3, DIM)))
+    with pytest.raises(RemoteProtocolError, match="kernel is infinite"):
+        agent.receive(news(rng, context=np.full(DIM, 1e200)))
+
+
+def test_a_peers_context_of_another_length_cannot_fix_mine(network, rng):
+    agent = eager().agent(2, network)
+    agent.receive(news(rng, context=np.ones(7)))
+    agent.receive(news(rng, round=2))
+    assert agent.decide(rng.normal(size=(3, DIM))).id == 1
+    assert agent.known == 1
+
+
+def test_a_followers_centre_of_another_length_cannot_lead_it(rng):
+    network = cb.Network.complete(4)
+    assert network.centres(1).of.tolist() == [0, 0, 0, 0]
+    follower = cb.DistKernelUCB(kernel=cb.kernels.RBF()).agent(1, network)
+    follower.receive(news(rng, origin=0, ttl=1, context=np.ones(7)))
+    decision = follower.decide(rng.normal(size=(3, DIM)))
+    assert decision.mean == 0.0
+    follower.receive(news(rng, origin=0, ttl=1, round=2, context=np.ones(DIM)))
+    decision = follower.decide(np.array([np.zeros(DIM), np.ones(DIM)]))
+    assert (decision.index, decision.mean) == (1, None)
+
+
+def test_what_is_no_message_is_refused(agent, rng):
+    with pytest.raises(InputError, match=r"receive takes a Message.*from_bytes"):
+        agent.receive(news(rng).to_bytes())
+
+
+@pytest.mark.parametrize("v", [6, -1, 1.5, "zero", None, True])
+def test_an_unknown_agent_is_refused(network, v):
+    with pytest.raises(NetworkError, match=r"not in this network.*0 … 5"):
+        eager().agent(v, network)
+
+
+def test_every_error_is_of_our_own_tree(agent, rng):
+    for call in (
+        lambda: agent.decide([]),
+        lambda: agent.reward(9, 1.0),
+        lambda: agent.receive(news(rng, ttl=9)),
+        lambda: agent.observe([np.nan], 1.0),
+    ):
+        with pytest.raises(CoopBanditsError, match=r"."):
+            call()

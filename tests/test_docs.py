@@ -1,0 +1,63 @@
+"""What the documents say of the code and the tests must be there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def python_blocks(file):
+    return re.findall(r"```python\n(.*?)```", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_readmes_python_example_runs_and_prints_what_it_says():
+    [block] = python_blocks(ROOT / "README.md")
+    code, _, promised = block.rpartition("# ")
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert shown.strip() == promised.strip()
+
+
+def test_every_test_that_the_paper_map_names_exists():
+    text = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
+    file, named = None, 0
+    for path, test in re.findall(r"(?:`([\w/]+\.py))?::((?:Test\w+::)?test_\w+)`", text):
+        file = path or file
+        sources = [ROOT / "tests" / path] if path else [*(ROOT / "tests").rglob("test_*.py")]
+        name = test.rpartition("::")[2]
+        assert any(f"def {name}(" in s.read_text(encoding="utf-8") for s in sources), test
+        named += 1
+    assert named > 40
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", "docs/architecture.md", "docs/paper-map.md", "CONTRIBUTING.md"]
+)
+def test_every_module_that_a_document_names_exists(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for name in set(re.findall(r"`((?:\w+/)*\w+\.py)`", text)):
+        places = ["src/coopbandits", "tests", "", "tests/policies"]
+        assert any((ROOT / place / name).exists() for place in places), name
+
+
+@pytest.mark.parametrize("document", sorted(p.name for p in ROOT.glob("*.md")))
+def test_every_link_to_a_file_leads_there(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        if not target.startswith("http"):
+            assert (ROOT / target).exists(), target
+
+
+def test_the_examples_run(tmp_path):
+    command = [sys.executable, "examples/demo.py", "--trials", "2", "--rounds", "4"]
+    shown = subprocess.run(
+        [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    assert "Eager-KernelUCB" in shown
+    assert (tmp_path / "regret.png").stat().st_size > 10_000
+    assert len((tmp_path / "regret.csv").read_text(encoding="utf-8").splitlines()) == 1 + 4 * 2

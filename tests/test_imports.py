@@ -1,0 +1,77 @@
+"""The layers: lab and fleet import core, never the reverse, never each other.
+
+Core knows numpy, scipy, networkx, itself and the pure parts of the standard library: no clock,
+file, socket, logging, plotting or global random state.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "coopbandits"
+OUTER = ("lab", "fleet")
+ALLOWED = {
+    "coopbandits",
+    "networkx",
+    "numpy",
+    "scipy",
+    # pure parts of the standard library
+    "collections",
+    "dataclasses",
+    "functools",
+    "hashlib",
+    "itertools",
+    "json",
+    "math",
+    "numbers",
+    "struct",
+    "typing",
+    "zlib",
+}
+CORE = sorted(
+    file for file in SOURCE.rglob("*.py") if file.relative_to(SOURCE).parts[0] not in OUTER
+)
+
+
+def imported(file):
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file.name} imports relatively"
+            yield str(node.module)
+
+
+def test_there_is_a_core_to_check():
+    assert {"agent.py", "network.py", "posterior.py"} <= {file.name for file in CORE}
+
+
+@pytest.mark.parametrize("file", CORE, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_core_imports_only_what_it_may(file):
+    for name in imported(file):
+        assert name.split(".")[0] in ALLOWED, f"{file.name} imports {name}"
+        assert not name.startswith(tuple(f"coopbandits.{layer}" for layer in OUTER))
+
+
+@pytest.mark.parametrize("file", CORE, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_core_opens_nothing_prints_nothing_and_has_no_global_randomness(file):
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in {"open", "print", "input", "exec", "eval"}
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+            chain = ast.unparse(node)
+            if chain.startswith(("np.random.", "numpy.random.")):
+                assert node.attr in {"Generator", "SeedSequence", "default_rng"}, chain
+
+
+def test_importing_the_package_leaves_heavy_modules_alone():
+    heavy = ["matplotlib", "networkx", "scipy.optimize", "scipy.spatial", "scipy.special", "rich"]
+    code = f"import sys, coopbandits; print([m for m in {heavy!r} if m in sys.modules])"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert shown.strip() == "[]"

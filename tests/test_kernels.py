@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.kernels import RBF, Linear, Matern, matern_profile
+from reference import formulas
+
+
+@pytest.mark.parametrize(
+    ("kernel", "literal"),
+    [
+        (Linear(), formulas.linear),
+        (Linear(2.0), lambda x, y: formulas.linear(x, y, 2.0)),
+        (RBF(0.7), lambda x, y: formulas.rbf(x, y, 0.7)),
+        (RBF((0.5, 1, 3)), lambda x, y: formulas.rbf(x, y, np.array([0.5, 1, 3]))),
+        (RBF(np.array([0.5, 1, 3])), lambda x, y: formulas.rbf(x, y, np.array([0.5, 1, 3]))),
+        *[
+            (Matern(nu=nu, lengthscale=1.3), lambda x, y, nu=nu: formulas.matern(x, y, nu, 1.3))
+            for nu in (0.5, 0.8, 1.5, 2.0, 2.5, 3.7, 12.0)
+        ],
+    ],
+    ids=lambda value: repr(value) if not callable(value) or hasattr(value, "diagonal") else "",
+)
+def test_every_kernel_equals_its_formula(rng, kernel, literal):
+    X, Y = rng.normal(size=(6, 3)), rng.normal(size=(5, 3))
+    X[0] = Y[0]
+    np.testing.assert_allclose(kernel(X, Y), formulas.gram(literal, X, Y), rtol=1e-11)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_the_general_matern_formula_has_the_closed_forms_as_special_cases(nu):
+    r = np.array([[0.0, 1e-8, 1e-3, 0.1, 1.0, 5.0, 30.0]]).T
+    closed = Matern(nu=nu)(r, np.zeros((1, 1)))[:, 0]
+    np.testing.assert_allclose(matern_profile(np.sqrt(2 * nu) * r[:, 0], nu), closed, rtol=1e-12)
+
+
+def test_a_very_smooth_matern_is_nearly_rbf(rng):
+    X = rng.normal(size=(8, 2))
+    np.testing.assert_allclose(Matern(nu=500.0)(X, X), RBF()(X, X), atol=2e-3)
+
+
+def test_a_smooth_matern_stays_finite_where_its_bessel_function_overflows():
+    z = np.array([0.0, 1e-300, 1e-8, 1e-3, 1.0])
+    k = matern_profile(z, 80.0)
+    assert np.isfinite(k).all()
+    np.testing.assert_allclose(k, 1 - z**2 / (4 * 79), atol=1e-5)
+    assert (np.diff(k) <= 0).all()
+
+
+def test_the_product_of_two_rbf_kernels_is_rbf_on_scaled_concatenated_contexts(rng):
+    # the paper's Examples (§3.2): K_z ⊙ K_x with x̂ = [x/σ_x; z/σ_z]
+    x, z = rng.normal(size=(9, 3)), rng.normal(size=(9, 2))
+    product = RBF(0.6)(x, x) * RBF(1.7)(z, z)
+    joined = np.hstack([x / 0.6, z / 1.7])
+    np.testing.assert_allclose(product, RBF()(joined, joined), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Linear, RBF, Matern])
+@pytest.mark.parametrize("lengthscale", [0.0, -1.0, np.nan, np.inf, (1.0, 0.0), (), "wide", None])
+def test_a_lengthscale_that_is_no_positive_number_is_refused(kind, lengthscale):
+    with pytest.raises(ValueError, match="lengthscale"):
+        kind(lengthscale=lengthscale)
+
+
+@pytest.mark.parametrize("nu", [0.0, -0.5, np.nan, np.inf, "smooth"])
+def test_a_smoothness_that_is_no_positive_number_is_refused(nu):
+    with pytest.raises(ValueError, match="nu must be"):
+        Matern(nu=nu)
+
+
+def test_contexts_that_do_not_fit_the_lengthscales_are_refused(rng):
+    with pytest.raises(ShapeError, match=r"2 lengthscales.*\(4, 3\)"):
+        RBF((1.0, 2.0))(rng.normal(size=(4, 3)), rng.normal(size=(4, 3)))
+
+
+def test_a_negative_scale_is_refused():
+    with pytest.raises(ParameterError, match="scale must be >= 0, got -1"):
+        -1.0 * RBF()
+
+
+def test_a_kernel_plus_a_number_is_refused():
+    with pytest.raises(ParameterError, match="added to a kernel"):
+        RBF() + 1.0

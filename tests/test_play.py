@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits.errors import ParameterError
+from worlds import NETWORKS, ragged
+
+POLICY = cb.EagerKernelUCB(kernel=cb.kernels.RBF(), similarity=cb.similarity.Same(), ttl=2)
+
+
+def test_regret_is_against_the_best_offered_action():
+    problem = ragged(NETWORKS["grid"], rounds=6)
+    run = cb.play(problem, POLICY, rounds=6)
+    for t in range(1, 7):
+        offer = problem.round(t, 0)
+        for v in range(9):
+            mine = offer.expected[offer.agents == v]
+            chosen = run.actions[t - 1, v]
+            assert run.regret[t - 1, v] == mine.max() - mine[chosen]
+            assert run.rewards[t - 1, v] == offer.rewards[offer.agents == v][chosen]
+    np.testing.assert_allclose(run.regret_per_agent, np.cumsum(run.regret.mean(axis=1)))
+
+
+def test_another_seed_is_another_run():
+    problem = cb.problems.clustered_linear(NETWORKS["grid"], dim=3)
+    one, two = (cb.play(problem, POLICY, rounds=10, seed=s) for s in (0, 1))
+    assert (one.rewards != two.rewards).any()
+
+
+def test_what_a_run_hands_out_is_read_only():
+    run = cb.play(ragged(NETWORKS["grid"]), POLICY, rounds=3)
+    for name in ("regret", "actions", "rewards", "messages", "bytes"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(run, name)[0] = 0
+
+
+def test_agents_that_listen_to_nobody_send_nothing():
+    problem = ragged(NETWORKS["grid"])
+    for policy in (cb.LinUCB(), cb.KernelUCB(kernel=cb.kernels.RBF()), cb.Uniform()):
+        run = cb.play(problem, policy, rounds=4)
+        assert run.messages.tolist() == run.bytes.tolist() == [0, 0, 0, 0]
+
+
+def test_messages_on_a_path_are_counted_by_hand():
+    # 0 – 1 – 2, γ = 2: 4 transmissions of fresh news in each round; from round 2 on the news of
+    # each agent is handed on by its neighbours: by 1 for 0 and for 2 (2 edges each), and by 0 and
+    # 2 for 1 (1 edge each), 6 more
+    run = cb.play(ragged(cb.Network.path(3), dim=3), POLICY, rounds=4)
+    assert run.messages.tolist() == [4, 10, 10, 10]
+    assert run.bytes.tolist() == [m * (24 + 8 * 4) for m in [4, 10, 10, 10]]
+
+
+def test_progress_is_reported_after_every_round():
+    seen = []
+    cb.play(ragged(NETWORKS["grid"]), cb.LinUCB(), rounds=5, on_round=seen.append)
+    assert seen == [1, 2, 3, 4, 5]
+
+
+def test_learning_beats_chance_and_cooperation_beats_learning_alone():
+    network = cb.Network.complete(12)
+    problem = cb.problems.clustered_linear(
+        network, dim=6, actions=8, noise=0.1, clusters=np.arange(12) % 2
+    )
+    eager = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=problem.similarity, eta=0.3)
+    finals = {
+        name: np.mean(
+            [cb.play(problem, policy, rounds=40, seed=s).regret_per_agent[-1] for s in range(5)]
+        )
+        for name, policy in {
+            "uniform": cb.Uniform(),
+            "alone": cb.LinUCB(eta=0.3),
+            "eager": eager,
+        }.items()
+    }
+    assert finals["eager"] < 0.6 * finals["alone"] < 0.5 * finals["uniform"]
+
+
+def test_a_run_that_does_not_fit_into_memory_is_refused_before_it_starts():
+    network = cb.Network.complete(20)
+    problem = cb.problems.clustered_linear(network, clusters=np.zeros(20, dtype=int))
+    naive = cb.NaiveCooperation()
+    # one group of 20 agents: 20·100 observations, half a matrix of 2,000² numbers, 16 MB
+    with pytest.raises(ParameterError, match=r"100 rounds of Naive.*memory_limit=1.5e\+07"):
+        cb.play(problem, naive, rounds=100, memory_limit=15e6)
+    with pytest.raises(ParameterError, match="memory_limit must be above 0"):
+        cb.play(problem, naive, rounds=100, memory_limit=0)
+    assert cb.play(problem, naive, rounds=5, memory_limit=15e6).engine == "exact"
+    # agents that follow need no posterior once they do
+    star = cb.problems.fully_cooperative(cb.Network.star(50))
+    dist = cb.DistKernelUCB(kernel=cb.kernels.RBF())
+    limit = 1.01 * 4 * (50 * 20) ** 2
+    assert cb.play(star, dist, rounds=20, memory_limit=limit).regret.shape == (20, 50)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"rounds": 0}, "rounds must be a whole number >= 1, got 0"),
+        ({"rounds": 2.5}, "rounds must be a whole number"),
+        ({"rounds": 13}, "rounds=13, but the problem has only 12"),
+        ({"seed": -1}, "seed must be a whole number >= 0"),
+        ({"engine": "warp"}, "engine='warp' is not known; expected 'auto', 'exact', 'messages'"),
+        ({"policy": cb.LinUCB}, r"is no policy.*LinUCB\(\)"),
+        ({"problem": 3}, "is no problem"),
+    ],
+    ids=range(7),
+)
+def test_settings_that_make_no_run_are_refused(arguments, complaint):
+    facts = {"problem": ragged(NETWORKS["grid"]), "policy": cb.LinUCB(), "rounds": 5}
+    with pytest.raises(ParameterError, match=complaint):
+        cb.play(**{**facts, **arguments})

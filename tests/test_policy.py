@@ -1,0 +1,136 @@
+import networkx as nx
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits.act import AtRandom, UpperBound, first_best
+from coopbandits.errors import InputError, ParameterError, SimilarityError
+from coopbandits.listen import Everyone, Myself, Neighbourhood
+
+RBF = cb.kernels.RBF()
+
+
+def row(**changes):
+    facts = {
+        "name": "mine",
+        "kernel": RBF,
+        "listen": Neighbourhood(),
+        "similarity": cb.similarity.Same(),
+        "width": cb.width.Fixed(1.0),
+        "act": UpperBound(),
+    }
+    return cb.Policy(**{**facts, **changes})
+
+
+def test_a_researcher_makes_an_algorithm_by_giving_new_answers():
+    class HalfDeviation:
+        judges = True
+
+        def score(self, mean, std, width):
+            return mean + 0.5 * width * std
+
+        def leaders(self, network, ttl):
+            return np.full(len(network), -1)
+
+        def follow(self, arm, offered):
+            raise AssertionError
+
+    problem = cb.problems.clustered_linear(cb.Network.grid(2, 3), dim=3)
+    mine = cb.play(problem, row(act=HalfDeviation()), rounds=10)
+    half = cb.play(problem, row(width=cb.width.Fixed(0.5)), rounds=10)
+    np.testing.assert_array_equal(mine.actions, half.actions)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"ridge": 0.0}, "ridge must be above 0, got 0.0"),
+        ({"ridge": -1.0}, "ridge must be above 0"),
+        ({"ridge": np.nan}, "ridge must be finite"),
+        ({"ridge": "small"}, "ridge must be a number"),
+        ({"ttl": 0}, "ttl must be a whole number >= 1, got 0"),
+        ({"ttl": -2}, "ttl must be a whole number >= 1"),
+        ({"ttl": 1.5}, "ttl must be a whole number >= 1"),
+        ({"compose": "xor"}, "compose='xor' is not known"),
+        ({"kernel": "rbf"}, r"kernel='rbf' is no kernel.*coopbandits.kernels"),
+        ({"kernel": cb.kernels.RBF}, "is no kernel"),
+        ({"similarity": np.eye(3)}, r"is no similarity.*coopbandits.similarity"),
+        ({"similarity": cb.similarity.Same}, "is no similarity"),
+        ({"width": 1.0}, r"is no width.*coopbandits.width"),
+        ({"listen": "all"}, r"is no listen.*coopbandits.listen"),
+        ({"act": None}, r"is no act.*coopbandits.act"),
+    ],
+    ids=str,
+)
+def test_answers_that_are_none_are_refused(changes, complaint):
+    with pytest.raises(
+        ParameterError if "nan" not in str(changes) else InputError, match=complaint
+    ):
+        row(**changes)
+
+
+def test_a_similarity_for_other_agents_is_refused_before_anything_is_played():
+    policy = row(similarity=cb.similarity.Clusters([0, 1]))
+    problem = cb.problems.clustered_linear(cb.Network.path(3))
+    with pytest.raises(SimilarityError, match=r"2 cluster labels.*3 agents"):
+        cb.play(problem, policy, rounds=5)
+    with pytest.raises(SimilarityError, match=r"2 cluster labels.*3 agents"):
+        policy.agent(0, cb.Network.path(3))
+
+
+def test_a_graph_that_is_no_network_of_ours_is_refused():
+    for graph in ([(0, 1)], nx.path_graph(3), None):
+        with pytest.raises(ParameterError, match=r"expected a coopbandits\.Network"):
+            row().agent(0, graph)
+
+
+def test_fingerprints_tell_policies_apart_by_every_answer():
+    same = [row(), row()]
+    assert same[0].fingerprint == same[1].fingerprint
+    different = [
+        row(kernel=cb.kernels.RBF(2.0)),
+        row(kernel=cb.kernels.RBF((1.0, 2.0))),
+        row(listen=Myself()),
+        row(listen=Everyone()),
+        row(listen=Everyone(lag=1)),
+        row(similarity=cb.similarity.Alone()),
+        row(similarity=cb.similarity.Known(matrix=np.eye(3))),
+        row(similarity=cb.similarity.Known(matrix=2 * np.eye(3))),
+        row(similarity=cb.similarity.Clusters([0, 1, 1])),
+        row(similarity=cb.similarity.Clusters([0, 0, 1])),
+        row(width=cb.width.Fixed(2.0)),
+        row(width=cb.width.InformationGain()),
+        row(width=cb.width.InformationGain(gain=abs)),
+        row(width=cb.width.InformationGain(gain=len)),
+        row(act=AtRandom()),
+        row(ttl=2),
+        row(ridge=1.0 + 1e-15),
+        row(compose="sum"),
+        row(compose="kronecker"),
+    ]
+    prints = [policy.fingerprint for policy in [row(), *different]]
+    assert len(set(prints)) == len(prints)
+
+
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [
+        ([1.0, 2.0, 3.0], 2),
+        ([3.0, 3.0, 1.0], 0),
+        ([3.0 - 0.9e-9, 3.0, 1.0], 0),
+        ([3.0 - 4e-9, 3.0, 1.0], 1),
+        ([0.5 - 0.9e-9, 0.5], 0),
+        ([0.5 - 1.1e-9, 0.5], 1),
+        ([-3e6, -3e6 + 1e-3], 0),
+        ([-3e6, -3e6 + 1e-2], 1),
+        ([-np.inf, -5.0], 1),
+    ],
+    ids=str,
+)
+def test_ties_within_the_tolerance_go_to_the_lowest_index(scores, best):
+    assert first_best(np.array([scores])).tolist() == [best]
+
+
+def test_everyone_takes_a_lag_of_zero_or_one():
+    with pytest.raises(ParameterError, match="lag must be 0 or 1, got 2"):
+        cb.Centralised(kernel=RBF, lag=2)

@@ -1,0 +1,200 @@
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits.compositions import Hadamard, JointKernel
+from coopbandits.errors import InputError, ParameterError
+from coopbandits.posterior import Posterior
+from reference import formulas
+
+
+def belief_of(kernel, X, y, Q, ridge):
+    posterior = Posterior(JointKernel(kernel, np.ones((1, 1)), Hadamard()), ridge)
+    posterior.extend(np.zeros(len(X), dtype=int), X, y)
+    return posterior.predict(np.zeros(len(Q), dtype=int), Q)
+
+
+def factor(width, belief, ridge, agents=1):
+    return width.factor(
+        logdet=belief.logdet,
+        count=belief.count,
+        ridge=ridge,
+        agents=np.full(len(belief.mean), agents),
+    )
+
+
+@pytest.mark.parametrize("ridge", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("n", [0, 1, 25])
+def test_every_width_equals_its_literal_formula(rng, n, ridge):
+    X, Q = rng.normal(size=(n, 2)), rng.normal(size=(4, 2))
+    belief = belief_of(cb.kernels.RBF(), X, rng.normal(size=n), Q, ridge)
+    K = formulas.gram(formulas.rbf, X, X)
+    for width, expected in [
+        (cb.width.Fixed(0.7), 0.7 / np.sqrt(ridge)),
+        (
+            cb.width.SelfNormalised(norm=2.0, noise=0.3, delta=0.1),
+            formulas.self_normalised(K, ridge, norm=2.0, noise=0.3, delta=0.1, agents=7),
+        ),
+        (
+            cb.width.InformationGain(norm=2.0, noise=0.3, delta=0.1),
+            formulas.information_gain(K, ridge, norm=2.0, noise=0.3, delta=0.1),
+        ),
+        (cb.width.Srinivas(norm=2.0, delta=0.1), formulas.srinivas(K, ridge, norm=2.0, delta=0.1)),
+    ]:
+        np.testing.assert_allclose(factor(width, belief, ridge, agents=7), expected, rtol=1e-10)
+
+
+def test_a_given_bound_on_the_information_gain_replaces_the_realised_one(rng):
+    belief = belief_of(
+        cb.kernels.RBF(), rng.normal(size=(8, 2)), np.zeros(8), rng.normal(size=(3, 2)), 1.0
+    )
+    gain = {8: 5.0}.__getitem__
+    np.testing.assert_allclose(
+        factor(cb.width.InformationGain(norm=1, noise=2, delta=0.1, gain=gain), belief, 1.0),
+        1 + 2 * np.sqrt(2 * (5.0 + 1 + np.log(10))),
+    )
+    np.testing.assert_allclose(
+        factor(cb.width.Srinivas(norm=1, delta=0.1, gain=gain), belief, 1.0),
+        np.sqrt(2 + 300 * 5.0 * np.log(9 / 0.1) ** 3),
+    )
+
+
+def test_linucbs_alpha_is_eta_for_every_ridge(rng):
+    # (η/√λ)·σ = α·√(xᵀA⁻¹x), A = λI + XᵀX
+    X, Q = rng.normal(size=(12, 3)), rng.normal(size=(5, 3))
+    for ridge in (0.1, 1.0, 9.0):
+        belief = belief_of(cb.kernels.Linear(), X, np.zeros(12), Q, ridge)
+        A_inv = np.linalg.inv(ridge * np.eye(3) + X.T @ X)
+        bonus = 0.7 * np.sqrt(np.einsum("md,de,me->m", Q, A_inv, Q))
+        ours = factor(cb.width.Fixed(0.7), belief, ridge) * belief.std
+        np.testing.assert_allclose(ours, bonus, rtol=1e-10)
+
+
+def test_ofuls_radius_is_the_self_normalised_width_for_every_ridge(rng):
+    # OFUL: (R·√(log det(A)/λ^d + 2 ln(1/δ)) + √λ·S)·√(xᵀA⁻¹x)
+    X, Q = rng.normal(size=(12, 3)), rng.normal(size=(5, 3))
+    S, R, delta = 1.5, 0.4, 0.05
+    for ridge in (0.1, 1.0, 9.0):
+        belief = belief_of(cb.kernels.Linear(), X, np.zeros(12), Q, ridge)
+        A = ridge * np.eye(3) + X.T @ X
+        radius = R * np.sqrt(
+            np.log(np.linalg.det(A) / ridge**3) + 2 * np.log(1 / delta)
+        ) + S * np.sqrt(ridge)
+        expected = radius * np.sqrt(np.einsum("md,de,me->m", Q, np.linalg.inv(A), Q))
+        width = cb.width.SelfNormalised(norm=S, noise=R, delta=delta)
+        np.testing.assert_allclose(factor(width, belief, ridge) * belief.std, expected, rtol=1e-10)
+
+
+def covered_runs(width, *, ridge, noise, runs=200, similarity=None, ttl=1):
+    """In how many runs does every agent's interval hold the true function, at every context and
+    in every round?
+
+    Agents play with the width itself, so their choices depend on the noise.
+    """
+    network = cb.Network.path(4)
+    covered = 0
+    for seed in range(runs):
+        problem = cb.problems.kernel(
+            network,
+            kernel=cb.kernels.RBF(0.7),
+            dim=2,
+            actions=6,
+            noise=noise,
+            norm=1.0,
+            support=20,
+            seed=seed,
+        )
+        policy = cb.EagerKernelUCB(
+            kernel=problem.kernel,
+            similarity=problem.similarity if similarity is None else similarity,
+            ttl=ttl,
+            ridge=ridge,
+            width=width,
+        )
+        covered += holds(problem, policy, rounds=8, seed=seed)
+    return covered
+
+
+def holds(problem, policy, *, rounds, seed):
+    agents = [policy.agent(v, problem.network, seed=seed) for v in range(len(problem.network))]
+    held = []
+    for t in range(1, rounds + 1):
+        offer = problem.round(t, seed)
+        flying, held = held, []
+        for v, agent in enumerate(agents):
+            rows = np.flatnonzero(offer.agents == v)
+            decision = agent.decide(offer.contexts[rows])
+            # the belief that the decision was taken on, at every offered context
+            belief = agent._posterior.predict(np.full(len(rows), v), offer.contexts[rows])
+            gap = np.abs(offer.expected[rows] - belief.mean)
+            if (gap > decision.width * belief.std + 1e-9).any():
+                return False
+            for m in agent.reward(decision.id, float(offer.rewards[rows[decision.index]])):
+                flying += [(int(to), m) for to in agent.recipients]
+        for to, m in flying:
+            held += [
+                (int(next_), onward)
+                for onward in agents[to].receive(m)
+                for next_ in agents[to].recipients
+            ]
+    return True
+
+
+LEAST = 180  # 1 − δ of 200 runs, δ = 0.1
+
+
+@pytest.mark.parametrize(
+    ("width", "ridge", "noise"),
+    [
+        (cb.width.SelfNormalised(norm=1.0, noise=0.3, delta=0.1), 1.0, 0.3),
+        (cb.width.SelfNormalised(norm=1.0, noise=0.3, delta=0.1), 0.05, 0.3),
+        (
+            cb.width.SelfNormalised(norm=1.0, noise=0.3, delta=0.1),
+            0.09,
+            cb.problems.Uniform(0.3),
+        ),
+        (cb.width.InformationGain(norm=1.0, noise=0.3, delta=0.1), 1.0 + 2 / 32, 0.3),
+        (cb.width.Srinivas(norm=1.0, delta=0.1), 0.09, cb.problems.Uniform(0.3)),
+    ],
+    ids=["λ = 1", "λ = 0.05", "uniform noise", "information gain", "srinivas"],
+)
+def test_every_width_covers_the_true_function(width, ridge, noise):
+    assert covered_runs(width, ridge=ridge, noise=noise, ttl=2) >= LEAST
+
+
+def test_the_coverage_test_can_fail():
+    # a tenth of the norm and of the noise is a width that promises too much
+    too_narrow = cb.width.SelfNormalised(norm=0.1, noise=0.03, delta=0.1)
+    assert covered_runs(too_narrow, ridge=0.09, noise=0.3, runs=40) < 0.75 * 40
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: cb.width.Fixed(-1.0), "eta must be >= 0, got -1"),
+        (lambda: cb.width.Fixed(np.nan), "eta must be finite"),
+        (lambda: cb.width.SelfNormalised(norm=-1), "norm must be >= 0"),
+        (lambda: cb.width.SelfNormalised(noise=np.inf), "noise must be finite"),
+        (lambda: cb.width.SelfNormalised(delta=0), "delta must be above 0"),
+        (lambda: cb.width.SelfNormalised(delta=1.0), "delta must be a probability below 1"),
+        (lambda: cb.width.InformationGain(delta=2.0), "delta must be a probability below 1"),
+        (lambda: cb.width.InformationGain(gain=3.0), "gain must be a function"),
+        (lambda: cb.width.Srinivas(norm="big"), "norm must be a number"),
+    ],
+)
+def test_settings_outside_their_range_are_refused(make, complaint):
+    with pytest.raises(InputError, match=complaint):
+        make()
+
+
+def test_a_gain_that_is_negative_is_refused(rng):
+    belief = belief_of(
+        cb.kernels.RBF(), rng.normal(size=(2, 2)), np.zeros(2), rng.normal(size=(3, 2)), 1.0
+    )
+    with pytest.raises(ParameterError, match=r"gain\(2\) must be >= 0"):
+        factor(cb.width.Srinivas(gain=lambda n: -1.0), belief, 1.0)
+
+
+def test_eta_and_width_together_are_refused():
+    with pytest.raises(ParameterError, match="give one of them"):
+        cb.LinUCB(eta=1.0, width=cb.width.Fixed(2.0))

@@ -1,0 +1,46 @@
+"""Small worlds that many tests share."""
+
+import numpy as np
+
+import coopbandits as cb
+
+NETWORKS = {
+    "path": cb.Network.path(7),
+    "star": cb.Network.star(8),
+    "spiked star": cb.Network.star(9, spike=2),
+    "grid": cb.Network.grid(3, 3),
+    "erdos-renyi": cb.Network.erdos_renyi(10, 0.3, seed=5),
+    "barabasi-albert": cb.Network.barabasi_albert(10, 2, seed=3),
+    "two parts": cb.Network.from_edges([(0, 1), (1, 2), (3, 4)], agents=6),
+    "directed": cb.Network.from_edges(
+        [(0, 1), (1, 2), (2, 0), (2, 3), (3, 2), (3, 4), (4, 5), (5, 3), (1, 0)], directed=True
+    ),
+}
+
+
+def network_contexts(agents, seed=0, dim=2):
+    return np.random.default_rng([seed, 99]).normal(size=(agents, dim))
+
+
+def ragged(network, seed=0, dim=3, rounds=12, sizes=(1, 6)):
+    """Recorded rounds in which every decision set has its own size."""
+    rng = np.random.default_rng([seed, 7])
+    counts = rng.integers(*sizes, size=(rounds, len(network)))
+    contexts = [[rng.normal(size=(k, dim)) for k in row] for row in counts]
+    rewards = [[rng.normal(size=k) for k in row] for row in counts]
+    return cb.problems.table(network, contexts, rewards)
+
+
+def world_of(problem, seed):
+    """A problem as the literal twins take it: (round, agent) -> contexts, rewards."""
+
+    def world(t, v):
+        offer = problem.round(t, seed)
+        mine = offer.agents == v
+        return offer.contexts[mine], offer.rewards[mine]
+
+    return world
+
+
+def neighbours_of(network):
+    return [network.neighbours(v).tolist() for v in range(len(network))]
