@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits import snapshot
 from coopbandits.errors import (
     CoopBanditsError,
     InputError,
@@ -16,6 +19,7 @@ from reference import formulas
 from worlds import NETWORKS, network_contexts
 
 DIM = 3
+ASSETS = Path(__file__).parent / "assets"
 
 
 def eager(ttl=2, **changes):
@@ -296,6 +300,49 @@ def test_damaged_bytes_are_refused(agent, network, rng):
             cb.Agent.from_bytes(data[:-cut], **restore)
 
 
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda header, arrays: header.pop("rng"),
+        lambda header, arrays: header.update(rng={"bit_generator": "MT19937"}),
+        lambda header, arrays: header.update(agent=99),
+        lambda header, arrays: header.update(round="many"),
+        lambda header, arrays: arrays.pop("hops"),
+        lambda header, arrays: arrays.update(rewards=arrays["rewards"][:-1]),
+        lambda header, arrays: arrays.update(blocks=np.array([999])),
+        lambda header, arrays: arrays.update(contexts=arrays["contexts"][:-1]),
+        lambda header, arrays: arrays.update(origins=arrays["origins"] + 99),
+    ],
+    ids=range(9),
+)
+def test_forged_bytes_are_refused(agent, network, rng, forge):
+    for _ in range(3):
+        agent.reward(agent.decide(rng.normal(size=(2, DIM))).id, 1.0)
+    header, arrays = snapshot.unpack(agent.to_bytes())
+    forge(header, arrays)
+    with pytest.raises(StateError, match="make no sense"):
+        cb.Agent.from_bytes(snapshot.pack(header, arrays), policy=agent.policy, network=network)
+
+
+def test_an_agent_stored_by_the_first_version_is_still_read():
+    # written by version 1: two decisions, one rewarded, one message heard, one observation given
+    stored = (ASSETS / "agent-v1.bin").read_bytes()
+    back = cb.Agent.from_bytes(stored, policy=eager(), network=cb.Network.path(6))
+    assert (back.agent, back.known, back.awaiting) == (2, 3, (2,))
+    assert back.to_bytes() == stored
+    decision = back.decide(np.eye(DIM))
+    assert decision.id == 3
+    X = np.array([[0.5, 0.0, 1.0], [1.0, 1.0, 0.0], [0.0, -1.0, 2.0]])
+    mean, _ = formulas.posterior(
+        formulas.gram(formulas.rbf, X, X),
+        formulas.gram(formulas.rbf, X, np.eye(DIM)),
+        np.ones(3),
+        np.array([0.25, 1.0, -0.5]),
+        1.0,
+    )
+    assert decision.mean == pytest.approx(mean[decision.index], rel=1e-12)
+
+
 def state(agent):
     return agent.to_bytes()
 
@@ -334,6 +381,7 @@ def test_a_bad_decision_set_gets_one_clear_error_and_changes_nothing(
         (1, np.nan, NonFiniteError, "a reward must be finite, got nan"),
         (1, np.inf, NonFiniteError, "a reward must be finite, got inf"),
         (1, "much", InputError, "a reward must be a number"),
+        (1, 1e51, InputError, r"a reward must lie within ±1e\+50"),
         (1, [1.0], InputError, "a reward must be a number"),
         (1, None, InputError, "a reward must be a number"),
         (2, 1.0, LocalProtocolError, "decision 2 has its reward already"),
@@ -364,6 +412,7 @@ def test_a_bad_reward_gets_one_clear_error_and_changes_nothing(
         ({"ttl": 3}, "3 hops left"),
         ({"ttl": 0}, "ttl"),
         ({"reward": np.nan}, "reward must be finite"),
+        ({"reward": -1e51}, "reward must lie within"),
         ({"context": np.array([1.0, np.nan, 0.0])}, "context must be finite"),
         ({"context": np.ones(2)}, "context of 2 numbers; agent 2 uses 3"),
         ({"round": -1}, "round"),
@@ -381,11 +430,53 @@ def test_a_bad_message_is_a_peers_fault_and_changes_nothing(agent, rng, changes,
 
 def test_contexts_where_the_kernel_overflows_are_refused(network, rng):
     agent = eager(kernel=cb.kernels.Linear()).agent(2, network)
-    with pytest.raises(NonFiniteError, match=r"kernel is infinite.*1e\+200"):
-        agent.decide([[1e200, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    with pytest.raises(NonFiniteError, match=r"kernel is too large.*1e\+06"):
+        agent.decide([[1e6, 0.0, 0.0], [0.0, 1.0, 0.0]])
     agent.decide(rng.normal(size=(3, DIM)))
-    with pytest.raises(RemoteProtocolError, match="kernel is infinite"):
-        agent.receive(news(rng, context=np.full(DIM, 1e200)))
+    with pytest.raises(RemoteProtocolError, match="leaves no digits"):
+        agent.receive(news(rng, context=np.full(DIM, 1e6)))
+
+
+def test_numbers_without_room_for_arithmetic_are_refused(network, rng):
+    for kernel in (cb.kernels.RBF(0.1), cb.kernels.Matern(nu=2.5), cb.kernels.Matern(nu=3.3)):
+        agent = eager(kernel=kernel).agent(2, network)
+        with pytest.raises(InputError, match=r"must lie within ±1e\+50"):
+            agent.decide([[1e51, 0.0, 0.0]])
+        decision = agent.decide(1e50 * np.eye(DIM))
+        agent.reward(decision.id, 1e50)
+        agent.receive(news(rng, context=np.full(DIM, -1e50), reward=-1e50))
+        decision = agent.decide(np.vstack([1e50 * np.eye(DIM), np.zeros(DIM)]))
+        assert np.isfinite([decision.mean, decision.std, decision.width]).all()
+
+
+def test_a_peer_cannot_stop_an_agent(network, rng):
+    # whatever a neighbour sends is refused there and then, or does no harm
+    agent = eager(kernel=cb.kernels.Linear()).agent(2, network)
+    agent.decide(rng.normal(size=(2, DIM)))
+    for t, scale in enumerate(10.0 ** np.arange(0, 50, 2), start=1):
+        message = news(rng, round=t, context=scale * rng.normal(size=DIM), reward=scale)
+        if scale > 1e5:
+            with pytest.raises(RemoteProtocolError, match="leaves no digits"):
+                agent.receive(message)
+        else:
+            agent.receive(message)
+    assert np.isfinite(agent.decide(rng.normal(size=(4, DIM))).mean)
+
+
+def test_a_decide_that_raises_keeps_what_was_heard_before_the_first_one(rng):
+    follower = cb.DistKernelUCB(kernel=cb.kernels.RBF()).agent(1, cb.Network.complete(3))
+    follower.receive(news(rng, origin=0, ttl=1, context=np.eye(4)[3]))
+    before = follower.to_bytes()
+    with pytest.raises(LocalProtocolError, match="equally far"):
+        follower.decide(np.eye(4)[:3])
+    assert follower.to_bytes() == before
+
+
+def test_a_click_is_a_reward(agent, rng):
+    for clicked in (True, np.bool_(False)):
+        decision = agent.decide(rng.normal(size=(2, DIM)))
+        [message] = agent.reward(decision.id, clicked)
+        assert message.reward == float(clicked)
 
 
 def test_a_peers_context_of_another_length_cannot_fix_mine(network, rng):

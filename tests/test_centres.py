@@ -1,11 +1,29 @@
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
 
 from coopbandits import centres
 from coopbandits.centres import choose_centres
 from graphs import adjacencies, heaviest_independent_set, path_power, random_graph, side_by_side
+
+
+def ego_facebook(ttl):
+    """Return G_γ of the real network, or skip: it is not part of the repository."""
+    name = "shared/networks/ego-facebook.txt.gz"
+    file = next((up / name for up in Path(__file__).parents if (up / name).exists()), None)
+    if file is None:
+        pytest.skip(f"{name} is not beside the repository")
+    edges = np.loadtxt(file, dtype=np.int64)
+    reach = csr_array(
+        (np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(edges.max() + 1,) * 2
+    )
+    distances = shortest_path(reach, directed=False, unweighted=True)
+    return (distances >= 1) & (distances <= ttl)
 
 
 def assert_valid(adjacency, chosen):
@@ -75,33 +93,76 @@ def test_parts_that_are_not_connected_add_up(rng):
     assert whole.upper_bound == sum(choose_centres(part).upper_bound for part in parts)
 
 
+@pytest.mark.parametrize("ttl", [1, 2, 3])
+@pytest.mark.parametrize("agents", [2, 9, 150])
+def test_the_centres_of_a_path_are_the_heaviest_with_a_proof(agents, ttl):
+    adjacency = path_power(agents, ttl)
+    weights = adjacency.sum(axis=1) + 1
+    heaviest: list[int] = []  # among the first v + 1 agents: leave v out, or go ttl + 1 back
+    for v in range(agents):
+        with_v = weights[v] + (heaviest[v - ttl - 1] if v > ttl else 0)
+        heaviest.append(max(with_v, heaviest[-1] if heaviest else 0))
+    chosen = choose_centres(adjacency)
+    assert_valid(adjacency, chosen)
+    assert chosen.weight == chosen.upper_bound == heaviest[-1]
+
+
+def only(monkeypatch, stage):
+    """Switch off the stages of proof except one."""
+    limits = {"relax": "RELAXED_EDGES", "search": "SEARCH_AGENTS", "program": "PROGRAM_SIZE"}
+    kept = {stage, "relax"} if stage == "program" else {stage}  # the program needs its rows
+    for name, limit in limits.items():
+        if name not in kept:
+            monkeypatch.setattr(centres, limit, 0)
+    monkeypatch.setattr(centres, "PROGRAM_ALWAYS", 10**6 if stage == "program" else 0)
+
+
 @pytest.mark.parametrize("density", [0.05, 0.15, 0.4, 0.7])
 def test_search_and_integer_program_agree(rng, monkeypatch, density):
     adjacency = random_graph(rng, 40, density)
-    monkeypatch.setattr(centres, "DENSE", 0.0)
-    searched = choose_centres(adjacency)
-    monkeypatch.setattr(centres, "DENSE", 2.0)
-    programmed = choose_centres(adjacency)
-    for chosen in (searched, programmed):
+    weights = []
+    for stage in ("search", "program"):
+        with monkeypatch.context() as patch:
+            only(patch, stage)
+            chosen = choose_centres(adjacency)
         assert_valid(adjacency, chosen)
         assert chosen.optimal
-    assert searched.weight == programmed.weight
+        weights.append(chosen.weight)
+    assert weights[0] == weights[1]
 
 
-def test_without_effort_the_centres_are_valid_and_their_bound_too(rng, monkeypatch):
+@pytest.mark.parametrize("stage", ["none", "relax", "search", "program"])
+def test_at_the_limits_of_effort_the_centres_are_valid_and_their_bound_too(rng, monkeypatch, stage):
     graphs = [random_graph(rng, 40, density) for density in (0.1, 0.3, 0.6)]
     exact = [choose_centres(graph) for graph in graphs]
     assert all(chosen.optimal for chosen in exact)
-    for agents, edges, nodes in [(0, 0, 0), (400, 10_000, 1)]:
-        monkeypatch.setattr(centres, "SEARCH_AGENTS", agents)
-        monkeypatch.setattr(centres, "SEARCH_NODES", nodes)
-        monkeypatch.setattr(centres, "PROGRAM_EDGES", edges)
-        monkeypatch.setattr(centres, "PROGRAM_NODES", nodes)
-        hasty = [choose_centres(graph) for graph in graphs]
-        for graph, best, chosen in zip(graphs, exact, hasty, strict=True):
-            assert_valid(graph, chosen)
-            assert chosen.weight <= best.weight <= chosen.upper_bound
-        assert not all(chosen.optimal for chosen in hasty)
+    only(monkeypatch, stage)
+    monkeypatch.setattr(centres, "SEARCH_EFFORT", 40)
+    monkeypatch.setattr(centres, "PROGRAM_EFFORT", 1)
+    hasty = [choose_centres(graph) for graph in graphs]
+    for graph, best, chosen in zip(graphs, exact, hasty, strict=True):
+        assert_valid(graph, chosen)
+        assert chosen.weight <= best.weight <= chosen.upper_bound
+    assert not all(chosen.optimal for chosen in hasty)
+
+
+def test_the_relaxation_bounds_tighter_than_a_clique_cover(rng, monkeypatch):
+    adjacency = random_graph(rng, 60, 0.2)
+    only(monkeypatch, "relax")
+    relaxed = choose_centres(adjacency)
+    only(monkeypatch, "none")
+    assert relaxed.upper_bound < choose_centres(adjacency).upper_bound
+
+
+def test_a_set_that_leaves_room_is_filled_up(rng):
+    adjacency = random_graph(rng, 30, 0.2)
+    weights = adjacency.sum(axis=1) + 1
+    for start in ([], [3]):
+        filled = centres._fill(adjacency, weights, start)
+        assert set(start) <= set(filled)
+        heard = adjacency[filled].any(axis=0)
+        assert not heard[filled].any()
+        assert heard.sum() + len(filled) == 30
 
 
 def test_the_same_graph_gets_the_same_centres(rng):
@@ -116,3 +177,12 @@ def test_a_dense_network_of_the_papers_size_is_solved_exactly(rng):
     chosen = choose_centres(adjacency)
     assert_valid(adjacency, chosen)
     assert chosen.optimal
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ttl", "at_most"), [(1, 1.15), (2, 1.0), (3, 1.0)])
+def test_a_social_network_gets_centres_close_to_their_bound(ttl, at_most):
+    adjacency = ego_facebook(ttl)
+    chosen = choose_centres(adjacency)
+    assert_valid(adjacency, chosen)
+    assert chosen.upper_bound <= at_most * chosen.weight

@@ -1,11 +1,29 @@
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
 
 from coopbandits import clique_cover
 from coopbandits.clique_cover import cover_by_cliques
 from graphs import adjacencies, fewest_cliques, path_power, random_graph, side_by_side
+
+
+def ego_facebook(ttl):
+    """Return G_γ of the real network, or skip: it is not part of the repository."""
+    name = "shared/networks/ego-facebook.txt.gz"
+    file = next((up / name for up in Path(__file__).parents if (up / name).exists()), None)
+    if file is None:
+        pytest.skip(f"{name} is not beside the repository")
+    edges = np.loadtxt(file, dtype=np.int64)
+    reach = csr_array(
+        (np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(edges.max() + 1,) * 2
+    )
+    distances = shortest_path(reach, directed=False, unweighted=True)
+    return (distances >= 1) & (distances <= ttl)
 
 
 def assert_valid(adjacency, cover):
@@ -62,11 +80,37 @@ def test_known_graphs_get_their_known_number_with_a_proof(graph, cliques):
     assert len(cover.cliques) == cover.lower_bound == cliques
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_two_cliques_that_hear_each_other_in_part_need_two(seed):
+    # the complement of a bipartite graph
+    rng = np.random.default_rng(seed)
+    adjacency = side_by_side(path_power(12, 12), path_power(9, 9))
+    adjacency[:12, 12:] = rng.random((12, 9)) < 0.5
+    adjacency |= adjacency.T
+    cover = cover_by_cliques(adjacency)
+    assert_valid(adjacency, cover)
+    assert len(cover.cliques) == cover.lower_bound == 2
+
+
 def test_parts_that_are_not_connected_add_up(rng):
     parts = [random_graph(rng, 7, 0.5), path_power(5, 2), random_graph(rng, 8, 0.3)]
     whole = cover_by_cliques(side_by_side(*parts))
     assert len(whole.cliques) == sum(len(cover_by_cliques(part).cliques) for part in parts)
     assert whole.lower_bound == sum(cover_by_cliques(part).lower_bound for part in parts)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_search_alone_saves_the_one_clique_too_many(seed):
+    adjacency = random_graph(np.random.default_rng(seed), 8, 0.5)
+    fewest = cover_by_cliques(adjacency).cliques
+    assert len(fewest) == fewest_cliques(adjacency)
+    (first, *others), *rest = sorted(fewest, key=len, reverse=True)
+    too_many = [sum(1 << v for v in clique) for clique in ([first], others, *rest)]
+    cover, proven = clique_cover._search(
+        clique_cover.closed_neighbourhoods(adjacency), too_many, [0]
+    )
+    assert proven
+    assert len(cover) == len(fewest) == len(too_many) - 1
 
 
 def test_the_same_graph_gets_the_same_cover(rng):
@@ -103,3 +147,12 @@ def test_a_dense_network_of_the_papers_size_is_covered_well(rng):
         else:
             home.append(v)
     assert len(cover.cliques) <= 0.8 * len(greedy)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ttl", "at_most"), [(1, 1.05), (2, 1.0), (3, 1.0)])
+def test_a_social_network_is_covered_close_to_the_bound(ttl, at_most):
+    adjacency = ego_facebook(ttl)
+    cover = cover_by_cliques(adjacency)
+    assert_valid(adjacency, cover)
+    assert len(cover.cliques) <= at_most * cover.lower_bound

@@ -5,6 +5,7 @@ file, socket, logging, plotting or global random state.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ ALLOWED = {
     "math",
     "numbers",
     "struct",
+    "types",
     "typing",
     "zlib",
 }
@@ -54,6 +56,21 @@ def test_core_imports_only_what_it_may(file):
     for name in imported(file):
         assert name.split(".")[0] in ALLOWED, f"{file.name} imports {name}"
         assert not name.startswith(tuple(f"coopbandits.{layer}" for layer in OUTER))
+
+
+def test_a_file_imports_only_from_above_it_in_the_architectures_list():
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    listing = text.partition("src/coopbandits/")[2].partition("```")[0]
+    order = [room.removesuffix(".py") for room in re.findall(r"^  (\w+)(?:\.py|/)", listing, re.M)]
+    rooms = {file.relative_to(SOURCE).parts[0].removesuffix(".py") for file in CORE}
+    assert set(order) == rooms - {"__init__"}
+    for file in CORE:
+        room = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:  # what is imported at once
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("coopbandits."):
+                above = str(node.module).split(".")[1]
+                if room not in ("__init__", above):
+                    assert order.index(above) < order.index(room), f"{room} imports {above}"
 
 
 @pytest.mark.parametrize("file", CORE, ids=lambda file: str(file.relative_to(SOURCE)))

@@ -56,7 +56,10 @@ def test_the_product_of_two_rbf_kernels_is_rbf_on_scaled_concatenated_contexts(r
 
 
 @pytest.mark.parametrize("kind", [Linear, RBF, Matern])
-@pytest.mark.parametrize("lengthscale", [0.0, -1.0, np.nan, np.inf, (1.0, 0.0), (), "wide", None])
+@pytest.mark.parametrize(
+    "lengthscale",
+    [1e-60, [1, [2]], 10**400, 0.0, -1.0, np.nan, np.inf, (1.0, 0.0), (), "wide", None],
+)
 def test_a_lengthscale_that_is_no_positive_number_is_refused(kind, lengthscale):
     with pytest.raises(ValueError, match="lengthscale"):
         kind(lengthscale=lengthscale)
@@ -79,5 +82,13 @@ def test_a_negative_scale_is_refused():
 
 
 def test_a_kernel_plus_a_number_is_refused():
-    with pytest.raises(ParameterError, match="added to a kernel"):
-        RBF() + 1.0
+    for make in (lambda: RBF() + 1.0, lambda: 1.0 + RBF(), lambda: RBF() + RBF):
+        with pytest.raises(ParameterError, match="is no kernel"):
+            make()
+    with pytest.raises(ParameterError, match="is no kernel"):
+        RBF() * RBF
+
+
+def test_kernels_can_be_summed():
+    X = np.ones((2, 2))
+    np.testing.assert_array_equal(sum([RBF(), Linear()])(X, X), RBF()(X, X) + Linear()(X, X))

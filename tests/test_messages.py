@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coopbandits as cb
-from coopbandits.errors import RemoteProtocolError
+from coopbandits.errors import ParameterError, RemoteProtocolError
 from coopbandits.messages import Message, Relay, lags, message_size, transmissions
 from worlds import NETWORKS
 
@@ -14,6 +14,26 @@ from worlds import NETWORKS
 def message(**changes):
     facts = {"round": 3, "origin": 2, "context": np.array([0.5, -1.0]), "reward": 0.25, "ttl": 2}
     return Message(**{**facts, **changes})
+
+
+def forged(round=3, origin=2, ttl=2, context=(0.5, -1.0), reward=0.25):
+    head = struct.pack("<3sBQIII", b"CBm", 1, round, origin, ttl, len(context))
+    return head + struct.pack(f"<{len(context) + 1}d", *context, reward)
+
+
+def test_the_layout_is_the_documented_one():
+    assert forged() == message().to_bytes()
+
+
+def test_a_message_that_no_peer_would_take_is_not_encoded():
+    for changes in ({"ttl": 0}, {"round": "x"}, {"context": np.ones((1, 2))}, {"reward": np.nan}):
+        with pytest.raises(RemoteProtocolError, match="a message was refused"):
+            message(**changes).to_bytes()
+
+
+def test_what_is_not_even_bytes_is_the_callers_fault():
+    with pytest.raises(ParameterError, match="expected bytes, got None"):
+        Message.from_bytes(None)
 
 
 def test_bytes_give_the_message_back():
@@ -34,10 +54,12 @@ def test_bytes_give_the_message_back():
         (message().to_bytes() + b"x", "49 bytes; 48 are expected"),
         (b"CBm\x09" + message().to_bytes()[4:], "version 9"),
         (message().to_bytes()[:-8] + struct.pack("<d", np.nan), "reward must be finite"),
-        (message(context=np.array([np.inf, 0.0])).to_bytes(), "context must be finite"),
-        (message(context=np.empty(0)).to_bytes(), "expected .d,."),
-        (message(round=0).to_bytes(), "round must be a whole number >= 1"),
-        (message(ttl=0).to_bytes(), "ttl must be a whole number >= 1"),
+        (forged(context=(np.inf, 0.0)), "context must be finite"),
+        (forged(context=(1e60, 0.0)), "context must lie within"),
+        (forged(context=()), "expected .d,."),
+        (forged(round=0), "round must be a whole number >= 1"),
+        (forged(round=2**63), "round must be at most"),
+        (forged(ttl=0), "ttl must be a whole number >= 1"),
     ],
 )
 def test_bytes_that_are_no_message_are_a_peers_fault(data, complaint):
@@ -95,7 +117,7 @@ def test_my_own_news_comes_back_and_ends_here():
         ({"ttl": 0}, "ttl must be a whole number"),
         ({"ttl": 1.5}, "ttl must be a whole number"),
         ({"round": 0}, "round must be a whole number"),
-        ({"round": 2**70}, "too large"),
+        ({"round": 2**70}, "round must be at most"),
         ({"context": [np.nan, 1.0]}, "context must be finite"),
         ({"context": [[1.0, 1.0]]}, "shape"),
         ({"context": "x"}, "array of numbers"),

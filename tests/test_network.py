@@ -163,7 +163,10 @@ def test_what_a_network_hands_out_is_read_only():
     ("edges", "agents", "complaint"),
     [
         ([], None, "at least one agent"),
-        ([], 0, "agents must be a whole number >= 1, got 0"),
+        ([], 0, "at least one agent"),
+        ([], -1, "agents must be a whole number >= 1, got -1"),
+        ([], 10**9, "agents must be at most"),
+        (None, None, "pairs"),
         ([(0, 0)], None, "agent 0 has an edge to itself"),
         ([(0, 1), (1, 0)], None, r"edge \(0, 1\) is given 2 times"),
         ([(0, 1), (0, 1)], None, r"edge \(0, 1\) is given 2 times"),
@@ -186,8 +189,10 @@ def test_edges_that_make_no_network_are_refused(edges, agents, complaint):
 def test_networkx_graphs_that_make_no_network_are_refused():
     with pytest.raises(NetworkError, match="convert_node_labels_to_integers"):
         cb.Network.from_networkx(nx.Graph([("a", "b")]))
-    with pytest.raises(ParameterError, match="agents must be a whole number >= 1"):
+    with pytest.raises(NetworkError, match="at least one agent"):
         cb.Network.from_networkx(nx.Graph())
+    with pytest.raises(NetworkError, match="expected a networkx graph"):
+        cb.Network.from_networkx([(0, 1)])
     with pytest.raises(NetworkError, match="given 2 times"):
         cb.Network.from_networkx(nx.MultiGraph([(0, 1), (0, 1)]))
     with pytest.raises(NetworkError, match="edge to itself"):

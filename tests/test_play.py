@@ -1,8 +1,10 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.errors import ParameterError
+from coopbandits.errors import InputError, ParameterError
 from worlds import NETWORKS, ragged
 
 POLICY = cb.EagerKernelUCB(kernel=cb.kernels.RBF(), similarity=cb.similarity.Same(), ttl=2)
@@ -90,6 +92,46 @@ def test_a_run_that_does_not_fit_into_memory_is_refused_before_it_starts():
     dist = cb.DistKernelUCB(kernel=cb.kernels.RBF())
     limit = 1.01 * 4 * (50 * 20) ** 2
     assert cb.play(star, dist, rounds=20, memory_limit=limit).regret.shape == (20, 50)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A problem of the rounds it is given."""
+
+    network: cb.Network
+    rounds: list
+
+    horizon = None
+
+    def round(self, t, seed):
+        return cb.problems.Round(*self.rounds[t - 1])
+
+
+GOOD = (np.array([0, 0, 1]), np.ones((3, 2)), np.ones(3), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("second", "complaint"),
+    [
+        ((np.array([0, 1]), np.ones((2, 3)), np.ones(2), np.ones(2)), "round 2 has contexts of 3"),
+        ((np.array([0]), np.ones((1, 2)), np.ones(1), np.ones(1)), "2 numbers for 1 agents"),
+        ((np.array([0, 2]), np.ones((2, 2)), np.ones(2), np.ones(2)), "every agent"),
+        ((np.array([1, 0]), np.ones((2, 2)), np.ones(2), np.ones(2)), "every agent"),
+        ((np.empty(0, int), np.ones((0, 2)), np.ones(0), np.ones(0)), "every agent"),
+        ((*GOOD[:1], np.ones((2, 2)), *GOOD[2:]), r"contexts have shape \(2, 2\)"),
+        ((*GOOD[:2], np.ones(2), GOOD[3]), r"expected have shape \(2,\)"),
+        ((*GOOD[:3], np.full(3, np.nan)), "rewards must be finite"),
+        ((*GOOD[:3], np.full(3, 1e200)), "rewards must lie within"),
+        ((GOOD[0], np.full((3, 2), 1e200), *GOOD[2:]), "contexts must lie within"),
+        ((GOOD[0], np.full((3, 2), 1e6), *GOOD[2:]), "kernel is too large"),
+    ],
+    ids=range(11),
+)
+def test_a_problem_that_offers_nonsense_is_refused(second, complaint):
+    problem = Given(cb.Network.path(2), [GOOD, second])
+    for engine in ("exact", "messages"):
+        with pytest.raises(InputError, match=complaint):
+            cb.play(problem, cb.LinUCB(), rounds=2, engine=engine)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,15 @@
+import os
+import subprocess
+import sys
+from functools import partial
+
 import networkx as nx
 import numpy as np
 import pytest
 
 import coopbandits as cb
 from coopbandits.act import AtRandom, UpperBound, first_best
-from coopbandits.errors import InputError, ParameterError, SimilarityError
+from coopbandits.errors import InputError, ParameterError, SimilarityError, StateError
 from coopbandits.listen import Everyone, Myself, Neighbourhood
 
 RBF = cb.kernels.RBF()
@@ -84,6 +89,63 @@ def test_a_graph_that_is_no_network_of_ours_is_refused():
             row().agent(0, graph)
 
 
+class Own:
+    """A researcher's own kernel, as a plain class."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, X, Y):
+        return self.scale * X @ Y.T
+
+    def diagonal(self, X):
+        return self.scale * (X**2).sum(axis=1)
+
+
+def test_functions_that_cannot_be_told_apart_have_no_fingerprint():
+    for gain in (lambda n: 1.0, lambda n: 1000.0):
+        policy = row(width=cb.width.InformationGain(gain=gain))
+        with pytest.raises(StateError, match=r"<lambda>.*cannot be stored"):
+            _ = policy.fingerprint
+
+
+def test_fingerprints_are_the_same_in_every_process():
+    code = (
+        "import coopbandits as cb; from functools import partial; "
+        "print(cb.IGPUCB(kernel=cb.kernels.RBF((1, 2)) + cb.kernels.Linear(), "
+        "width=cb.width.InformationGain(gain=partial(max, 1))).fingerprint)"
+    )
+    shown = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(shown) == 1
+
+
+@pytest.mark.parametrize(
+    ("matrix", "complaint"),
+    [
+        (np.full((3, 3), np.nan), "finite"),
+        (np.ones((2, 2)), r"shape \(2, 2\); expected \(3, 3\)"),
+        ([[1.0, 0.5, 0.0], [0.4, 1.0, 0.0], [0.0, 0.0, 1.0]], "not symmetric"),
+    ],
+    ids=["nan", "shape", "asymmetric"],
+)
+def test_an_own_similarity_that_is_no_kernel_matrix_is_refused(matrix, complaint):
+    class Mine:
+        def matrix(self, network):
+            return matrix
+
+    with pytest.raises(InputError, match=complaint):
+        row(similarity=Mine()).agent(0, cb.Network.path(3))
+
+
 def test_fingerprints_tell_policies_apart_by_every_answer():
     same = [row(), row()]
     assert same[0].fingerprint == same[1].fingerprint
@@ -102,6 +164,10 @@ def test_fingerprints_tell_policies_apart_by_every_answer():
         row(width=cb.width.InformationGain()),
         row(width=cb.width.InformationGain(gain=abs)),
         row(width=cb.width.InformationGain(gain=len)),
+        row(kernel=Own(1.0)),
+        row(kernel=Own(2.0)),
+        row(width=cb.width.InformationGain(gain=partial(max, 1))),
+        row(width=cb.width.InformationGain(gain=partial(max, 2))),
         row(act=AtRandom()),
         row(ttl=2),
         row(ridge=1.0 + 1e-15),

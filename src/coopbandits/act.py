@@ -83,7 +83,7 @@ class FollowCentre:
     judges: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.follow_rule not in ("nearest", "same"):
+        if short(self.follow_rule) not in ("'nearest'", "'same'"):
             raise ParameterError(
                 f"follow={short(self.follow_rule)} is not known; expected 'nearest' or 'same'"
             )
@@ -100,15 +100,16 @@ class FollowCentre:
     def follow(self, arm: Array, offered: Array) -> int:
         """Return the offered action that is the arm, or nearest to it."""
         distances = np.linalg.norm(offered - arm, axis=1)
-        nearest = int(first_best(-distances[None, :])[0])
-        if distances[nearest] <= TIE:
+        # distances know no unit, so their ties are relative: (1 + 1e-9) times the least
+        nearest = int(np.argmax(distances <= distances.min() * (1 + TIE)))
+        if distances[nearest] == 0:
             return nearest
         if self.follow_rule == "same":
             raise LocalProtocolError(
                 "the centre's last arm is not among the offered actions; follow='same' needs one "
                 "fixed decision set, follow='nearest' takes the nearest offered action"
             )
-        if len(offered) > 1 and np.ptp(distances) <= TIE * max(1.0, float(distances.max())):
+        if len(offered) > 1 and np.ptp(distances) <= TIE * distances.max():
             raise LocalProtocolError(
                 "the centre's last arm is not among the offered actions, and all of them are "
                 f"equally far from it ({distances[nearest]:.6g}): no action is nearest; "

@@ -13,8 +13,10 @@ The rules:
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from coopbandits import snapshot
 from coopbandits.act import first_best
@@ -23,7 +25,8 @@ from coopbandits.arrays import (
     IntArray,
     as_agent,
     as_contexts,
-    as_number,
+    as_count,
+    as_reward,
     as_seed,
     as_vector,
     frozen,
@@ -31,17 +34,18 @@ from coopbandits.arrays import (
     short,
 )
 from coopbandits.errors import (
+    CoopBanditsError,
     InputError,
     LocalProtocolError,
-    NonFiniteError,
+    ParameterError,
     RemoteProtocolError,
     ShapeError,
     StateError,
 )
 from coopbandits.messages import Message, Relay
-from coopbandits.network import Network
+from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
-from coopbandits.posterior import Posterior
+from coopbandits.posterior import Posterior, admits, refusal
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,7 @@ class Agent:
     """One agent of a network under a policy; `policy.agent(v, network)` makes it."""
 
     def __init__(self, policy: Policy, network: Network, agent: int, *, seed: int = 0) -> None:
+        _check_kinds(policy, network)
         self.policy, self.network = policy, network
         self._plan = plan(policy, network)
         self.agent = as_agent(agent, len(network))
@@ -100,14 +105,12 @@ class Agent:
         """Choose one of K offered actions: (K, d)."""
         offered = as_contexts(contexts)
         self._check_own(offered)
-        self._drop_misfits(offered.shape[1])
-        facts: tuple[float | None, float | None, float | None]
-        if not self.policy.act.judges:
-            index, facts = int(self._rng.integers(len(offered))), (None, None, None)
-        elif self._arm is not None:
-            index, facts = self.policy.act.follow(self._arm[1], offered), (None, None, None)
-        else:
-            index, facts = self._judge(offered)
+        held = self._observations, self._arm
+        try:
+            index, facts = self._choose(offered)
+        except CoopBanditsError:
+            self._observations, self._arm = held
+            raise
         self._dim = offered.shape[1]
         self._round += 1
         context = frozen(offered[index].copy())
@@ -116,7 +119,7 @@ class Agent:
 
     def reward(self, decision: int, y: float) -> list[Message]:
         """Learn what a decision brought, and return the message to send to `recipients`."""
-        value = as_number(y, "a reward")
+        value = as_reward(y)
         if not is_whole(decision):
             raise LocalProtocolError(f"a decision's id is a whole number, got {short(decision)}")
         if decision not in self._open:
@@ -145,8 +148,8 @@ class Agent:
             )
         if self._dim is not None and not self._admits(message.context[None, :], message.origin):
             raise RemoteProtocolError(
-                f"a message of agent {message.origin} has a context so large that the kernel is "
-                "infinite there"
+                f"a message of agent {message.origin} has a context so large that the kernel "
+                "leaves no digits there"
             )
         is_news, onward = self._relay.accept(message)
         if is_news and message.origin != self.agent:
@@ -159,8 +162,11 @@ class Agent:
         return onward
 
     def observe(self, context: object, y: float) -> None:
-        """Learn one observation from history: (d,) and its reward. Nobody is told."""
-        vector, value = as_vector(context, "a context"), as_number(y, "a reward")
+        """Learn one observation from history: (d,) and its reward. Nobody is told.
+
+        An agent that acts at random, or follows its centre already, has no use for it.
+        """
+        vector, value = as_vector(context, "a context"), as_reward(y)
         self._check_own(vector[None, :])
         self._drop_misfits(len(vector))
         self._dim = len(vector)
@@ -198,50 +204,58 @@ class Agent:
     @classmethod
     def from_bytes(cls, data: bytes, *, policy: Policy, network: Network) -> "Agent":
         """Restore an agent that takes the same decisions, to the bit."""
+        _check_kinds(policy, network)
         header, arrays = snapshot.unpack(data)
-        for what, expected in [
-            ("policy", policy.fingerprint),
-            ("network", network.fingerprint),
-        ]:
-            if header[what] != expected:
+        for what, expected in [("policy", policy.fingerprint), ("network", network.fingerprint)]:
+            if header.get(what) != expected:
                 raise StateError(
                     f"the agent was stored under another {what}; restore it with the one that it "
                     "was made with"
                 )
-        agent = cls(policy, network, header["agent"])
-        agent._round, agent._dim = header["round"], header["dim"]
-        agent._rng.bit_generator.state = header["rng"]
-        splits = np.cumsum(arrays["sizes"])[:-1]
-        contexts = np.split(arrays["contexts"], splits) if len(arrays["sizes"]) else []
-        agent._observations = [
+        try:
+            return cls(policy, network, header["agent"])._refilled(header, arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(f"the stored agent's contents make no sense: {error!r}") from error
+
+    def _refilled(self, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> "Agent":
+        self._round, self._dim = as_count(header["round"], "round", least=0), header["dim"]
+        self._rng.bit_generator.state = header["rng"]
+        ends, origins = np.cumsum(arrays["sizes"]), arrays["origins"]
+        if (
+            ends[-1:].sum() != len(arrays["contexts"])
+            or arrays["blocks"].sum() > len(origins)
+            or not np.isin(origins, np.arange(len(self.network))).all()
+            or (arrays["hops"] < [0, 1, 1]).any()
+        ):
+            raise ValueError("its arrays do not fit each other")
+        contexts = np.split(arrays["contexts"], ends)[:-1]
+        self._observations = [
             (int(o), frozen(x), float(y))
-            for o, x, y in zip(arrays["origins"], contexts, arrays["rewards"], strict=True)
+            for o, x, y in zip(origins, contexts, arrays["rewards"], strict=True)
         ]
-        agent._open = {
+        self._open = {
             int(i): frozen(x) for i, x in zip(arrays["open"], arrays["open_contexts"], strict=True)
         }
-        agent._relay.hops = {(int(o), int(r)): int(h) for o, r, h in arrays["hops"]}
+        self._relay.hops = {(int(o), int(r)): int(h) for o, r, h in arrays["hops"]}
         if header["arm_round"] is not None:
-            agent._arm = (header["arm_round"], frozen(arrays["arm"]))
-        agent._blocks = arrays["blocks"].tolist()
-        for size in agent._blocks:  # the same extensions give the same bits
-            agent._extend(size)
-        return agent
+            self._arm = (as_count(header["arm_round"], "round"), frozen(arrays["arm"]))
+        self._blocks = arrays["blocks"].tolist()
+        for size in self._blocks:  # the same extensions give the same bits
+            self._extend(size)
+        return self
 
     def _check_own(self, contexts: Array) -> None:
         if self._dim not in (None, contexts.shape[1]):
             raise ShapeError(
                 f"agent {self.agent} uses contexts of {self._dim} numbers, but got contexts of "
-                f"shape {contexts.shape}; expected (K, {self._dim})"
+                f"{contexts.shape[1]} numbers"
             )
         if not self._admits(contexts, self.agent):
-            raise NonFiniteError(
-                "the contexts are so large that the kernel is infinite there (largest entry "
-                f"{np.abs(contexts).max():.3g}); scale them down"
-            )
+            raise refusal(contexts, self.policy.ridge)
 
     def _admits(self, contexts: Array, origin: int) -> bool:
-        return self._plan.kernel.admits(np.full(len(contexts), origin), contexts)
+        agents = np.full(len(contexts), origin)
+        return admits(self._plan.kernel, self.policy.ridge, agents, contexts)
 
     def _learn(self, origin: int, context: Array, y: float) -> None:
         # an agent that follows, or acts at random, has no use for data
@@ -255,8 +269,21 @@ class Agent:
                 for origin, context, y in self._observations
                 if len(context) == dim and self._admits(context[None, :], origin)
             ]
-            if self._arm is not None and len(self._arm[1]) != dim:
+            if self._arm is not None and (
+                len(self._arm[1]) != dim or not self._admits(self._arm[1][None, :], self._leader)
+            ):
                 self._arm = None
+
+    def _choose(
+        self, offered: Array
+    ) -> tuple[int, tuple[float | None, float | None, float | None]]:
+        """Choose by chance, by the leader's arm or by the posterior; with mean, std and width."""
+        self._drop_misfits(offered.shape[1])
+        if not self.policy.act.judges:
+            return int(self._rng.integers(len(offered))), (None, None, None)
+        if self._arm is not None:
+            return self.policy.act.follow(self._arm[1], offered), (None, None, None)
+        return self._judge(offered)
 
     def _judge(self, offered: Array) -> tuple[int, tuple[float, float, float]]:
         """Choose by the posterior; return the choice with its mean, std and width."""
@@ -282,6 +309,12 @@ class Agent:
         start = len(self._posterior)
         origins, contexts, rewards = zip(*self._observations[start : start + size], strict=True)
         self._posterior.extend(np.array(origins), np.array(contexts), np.array(rewards))
+
+
+def _check_kinds(policy: object, network: object) -> None:
+    if not isinstance(policy, Policy):
+        raise ParameterError(f"expected a policy such as coopbandits.LinUCB(), got {short(policy)}")
+    as_network(network)
 
 
 def agent_rng(seed: int, agent: int) -> np.random.Generator:

@@ -1,6 +1,7 @@
 """What may pass the border: array types, and the checks that every public call makes once.
 
-Inner functions trust what these have let in (float64, finite, of the right shape).
+Inner functions trust what these have let in: float64, finite, of the right shape, and of a size
+that leaves room for arithmetic (`LARGEST`).
 """
 
 from numbers import Integral, Real
@@ -15,23 +16,42 @@ Array: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
+# Squares, sums and products of a few numbers up to here cannot overflow.
+LARGEST = 1e50
+
 
 def as_floats(values: object, what: str) -> Array:
     """Turn what a caller gave into a finite float64 array, or say what is wrong with it."""
-    try:
-        raw = np.asarray(values)
-        array = raw.astype(np.float64) if raw.dtype.kind in "biufO" else None
-    except (TypeError, ValueError):  # rows of unequal length, or what is no number
-        array = None
+    array = _converted(values)
     if array is None:
-        raise ShapeError(f"{what} must be an array of numbers, got {short(values)}")
+        raise ShapeError(
+            f"{what} must be an array of numbers, its rows of equal length; got {short(values)}"
+        )
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise NonFiniteError(
             f"{what} must be finite, got {float(array[where])} at index {where or 0}; "
             "leave such entries out or repair them first"
         )
+    if np.abs(array).max(initial=0.0) > LARGEST:
+        raise ParameterError(
+            f"{what} must lie within ±{LARGEST:g}, got {np.abs(array).max():g}; scale it down"
+        )
     return array
+
+
+def _converted(values: object) -> Array | None:
+    """Copy numbers into a float64 array; None if they are none, or if rows differ in length."""
+    if isinstance(values, np.ma.MaskedArray):
+        return None
+    try:
+        raw = np.asarray(values)
+        if raw.dtype.kind == "O" and not all(v is None or is_real(v) for v in raw.flat):
+            return None
+        with np.errstate(over="ignore"):
+            return raw.astype(np.float64) if raw.dtype.kind in "biufO" else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def as_contexts(values: object, what: str = "a decision set") -> Array:
@@ -61,15 +81,25 @@ def as_number(value: Any, what: str) -> float:
     """Check one finite number."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+    if not is_real(value):
         raise ParameterError(f"{what} must be a number, got {short(value)}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = LARGEST * 2
     if not np.isfinite(number):
         raise NonFiniteError(f"{what} must be finite, got {number}")
+    if abs(number) > LARGEST:
+        raise ParameterError(f"{what} must lie within ±{LARGEST:g}, got {short(value)}")
     return number
 
 
-def as_positive(value: object, what: str) -> float:
+def as_reward(value: Any, what: str = "a reward") -> float:
+    """Check one reward: a finite number; True and False, as of a click, are 1 and 0."""
+    return float(value) if isinstance(value, bool | np.bool_) else as_number(value, what)
+
+
+def as_positive(value: Any, what: str) -> float:
     """Check one finite number above 0."""
     number = as_number(value, what)
     if number <= 0:
@@ -77,7 +107,7 @@ def as_positive(value: object, what: str) -> float:
     return number
 
 
-def as_not_negative(value: object, what: str) -> float:
+def as_not_negative(value: Any, what: str) -> float:
     """Check one finite number that is at least 0."""
     number = as_number(value, what)
     if number < 0:
@@ -85,21 +115,25 @@ def as_not_negative(value: object, what: str) -> float:
     return number
 
 
-def as_count(value: Any, what: str, *, least: int = 1) -> int:
-    """Check one whole number that is at least `least`."""
+def as_count(value: Any, what: str, *, least: int = 1, most: int = 2**31) -> int:
+    """Check one whole number from `least` to `most`."""
     if not is_whole(value) or value < least:
         raise ParameterError(f"{what} must be a whole number >= {least}, got {short(value)}")
+    if value > most:
+        raise ParameterError(f"{what} must be at most {most}, got {short(value)}")
     return int(value)
 
 
-def is_whole(value: object) -> bool:
-    """Tell whether a value is a whole number; True and False are not."""
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+def as_bytes(value: Any) -> bytes:
+    """Check that a value is bytes, or something like them."""
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise ParameterError(f"expected bytes, got {short(value)}")
+    return bytes(value)
 
 
-def as_seed(value: object) -> int:
+def as_seed(value: Any) -> int:
     """Check a seed: a whole number >= 0."""
-    return as_count(value, "seed", least=0)
+    return as_count(value, "seed", least=0, most=2**128)
 
 
 def as_agent(value: Any, agents: int) -> int:
@@ -109,6 +143,16 @@ def as_agent(value: Any, agents: int) -> int:
             f"agent {short(value)} is not in this network; its agents are 0 … {agents - 1}"
         )
     return int(value)
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether a value is a whole number; True and False are not."""
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def is_real(value: object) -> bool:
+    """Tell whether a value is a number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

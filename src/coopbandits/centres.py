@@ -7,21 +7,25 @@ Like the clique cover this is hard in general. On each connected component:
 
 1. **Merge** agents with the same neighbourhood: one of them can stand for all.
 2. **Improve** a greedy set by swaps (`heavy_independent_set`).
-3. **Prove** it, where the component is not too large. A dense one is searched exhaustively: few
-   agents fit together, and of each clique at most one is chosen, which bounds what is still to
-   come. A sparse one goes to an integer program (HiGHS),
+3. **Relax**: solve the linear program (HiGHS, interior point)
 
-       max Σ w_v x_v    subject to    Σ_{v in C} x_v ≤ 1 for every clique C of a family,
+       max Σ w_v x_v    subject to    Σ_{v in C} x_v ≤ 1 for every clique C of a family, x ≥ 0,
 
-   where every edge lies in a clique of the family.
+   where every edge lies in a clique of the family. Its value is an upper bound, and often, as on
+   paths, its solution is a set already.
+4. **Search** exhaustively, which is quick where the network is dense: few agents fit together, and
+   of each clique at most one is chosen, which bounds what is still to come.
+5. **Integer program** (HiGHS): the same with x whole, where it is tiny or the bound came close.
 
-What cannot be proven is bounded: by the heaviest members of a clique cover, or by what HiGHS had
-shown at its node limit. All effort is limited by counts, never by time: the same graph always gets
-the same centres.
+The stages end as soon as one proves its answer. Components too large for all of them are bounded
+by the heaviest members of a clique cover. All effort is limited by counts, never by time: the same
+graph always gets the same centres.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,21 +34,31 @@ from coopbandits.clique_cover import (
     AgentSet,
     closed_neighbourhoods,
     components,
-    cover_by_cliques,
+    everyone,
     heavy_independent_set,
     members,
 )
 
-DENSE = 0.25
-"""The part of all pairs that are edges, from which on a component is searched, not programmed."""
-SEARCH_AGENTS = 400
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+RELAXED_EDGES = 200_000
+"""The most edges of a component whose linear relaxation is solved."""
+SEARCH_AGENTS = 1_000
 """The largest component that is searched."""
-SEARCH_NODES = 100_000
-"""The most nodes of the search."""
-PROGRAM_EDGES = 10_000
-"""The most edges of a component that is handed to HiGHS."""
-PROGRAM_NODES = 1_000
-"""The most nodes of its search."""
+SEARCH_EFFORT = 6_000_000
+"""Nodes of the search, times the number of agents in the component."""
+PROGRAM_SIZE = 20_000
+"""The most coefficients of an integer program."""
+PROGRAM_GAP = 0.03
+"""How far above the best set the bound may be, in parts of its weight, for an integer program to be
+tried: HiGHS closes wider gaps too slowly to be worth its minutes."""
+PROGRAM_ALWAYS = 1_000
+"""The most coefficients of an integer program that is tried whatever the gap."""
+PROGRAM_EFFORT = 700_000
+"""Nodes of the integer program, times the number of its coefficients."""
+SOLVER_ERROR = 1e-3
+"""Far above the solver's tolerances (1e-6), far below the whole numbers that weights are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,79 +128,144 @@ def _choose(adjacency: BoolArray, weights: IntArray) -> tuple[list[int], int]:
     # added. The ranks of any set sum up to less than the scale, so a heavier set stays heavier.
     scale = agents * (agents + 1) // 2 + 1
     ranked = weights * scale + np.arange(agents, 0, -1)
-    picked = heavy_independent_set(adjacency, ranked)
-    bound = sum(int(weights[list(clique)].max()) for clique in cover_by_cliques(adjacency).cliques)
-    edges = int(adjacency.sum()) // 2
-    if int(weights[picked].sum()) == bound:
-        return picked, bound
-    if 2 * edges >= DENSE * agents * (agents - 1) and agents <= SEARCH_AGENTS:
+
+    def better(one: list[int], other: list[int]) -> list[int]:
+        return max(one, other, key=lambda chosen: int(ranked[chosen].sum()))
+
+    # The swaps go by the plain weights: on ranks alone they would shift whole chains of agents.
+    picked = heavy_independent_set(adjacency, weights)
+    bound = _cover_bound(adjacency, weights)
+    cliques: list[list[int]] = []
+    if 0 < adjacency.sum() <= 2 * RELAXED_EDGES:
+        cliques = _edge_clique_cover(adjacency)
+        solved, value = _relax(cliques, ranked / scale)
+        picked, bound = better(picked, solved), min(bound, floor(value + SOLVER_ERROR))
+    if weights[picked].sum() < bound and agents <= SEARCH_AGENTS:
         picked, proven = _search(adjacency, ranked, picked)
         bound = int(weights[picked].sum()) if proven else bound
-    elif edges <= PROGRAM_EDGES:
-        solved, dual_bound = _program(adjacency, ranked / scale)
-        bound = min(bound, floor(dual_bound + 1e-6))
-        picked = max(solved, picked, key=lambda chosen: int(ranked[chosen].sum()))
+    weight, size = int(weights[picked].sum()), sum(map(len, cliques))
+    close = size <= PROGRAM_SIZE and bound <= (1 + PROGRAM_GAP) * weight
+    if weight < bound and cliques and (close or size <= PROGRAM_ALWAYS):
+        solved, value = _program(cliques, ranked / scale)
+        picked = better(picked, _fill(adjacency, ranked, solved))
+        bound = min(bound, floor(value + SOLVER_ERROR))
     return picked, bound
 
 
-def _search(adjacency: BoolArray, gains: IntArray, picked: list[int]) -> tuple[list[int], bool]:
+def _fill(adjacency: BoolArray, weights: IntArray, picked: list[int]) -> list[int]:
+    """Make an independent set maximal: a solver that is stopped may leave room for more."""
+    free = np.ones(len(adjacency), dtype=np.bool_)
+    free[picked] = False
+    free &= ~adjacency[picked].any(axis=0)
+    while free.any():
+        agent = int(np.where(free, weights, 0).argmax())
+        picked = [*picked, agent]
+        free &= ~adjacency[agent]
+        free[agent] = False
+    return sorted(picked)
+
+
+def _cover_bound(adjacency: BoolArray, weights: IntArray) -> int:
+    """Bound all independent sets: share out the agents into cliques, take one of each.
+
+    Cliques are filled greedily in order of weight, so that heavy agents share them.
+    """
+    order = np.argsort(-weights, kind="stable")
+    neighbourhoods = closed_neighbourhoods(adjacency[np.ix_(order, order)])
+    left, bound = everyone(len(adjacency)), 0
+    while left:
+        bound += int(weights[order[next(members(left))]])
+        left ^= _first_clique(neighbourhoods, left)
+    return bound
+
+
+def _first_clique(neighbourhoods: Sequence[AgentSet], agents: AgentSet) -> AgentSet:
+    """Collect a maximal clique among some agents, the lowest first."""
+    clique = 0
+    while agents:
+        lowest = agents & -agents
+        clique |= lowest
+        agents &= neighbourhoods[lowest.bit_length() - 1] ^ lowest
+    return clique
+
+
+def _search(adjacency: BoolArray, weights: IntArray, picked: list[int]) -> tuple[list[int], bool]:
     """Go through all heavier independent sets; return the heaviest, and whether it is proven.
 
-    Branch and bound: the agents that still fit are shared out into cliques, heavy ones first; the
-    first of each clique is its heaviest, and the sum of these bounds what can be added.
+    Branch and bound, heavy agents first. At each node, cliques are filled as long as their
+    heaviest members together do not exceed what is missing to the record: a set that beats it must
+    contain someone else. The node branches over who that is.
     """
-    order = np.argsort(-gains, kind="stable")
-    gain: list[int] = gains[order].tolist()
+    agents = len(adjacency)
+    order = np.argsort(-weights, kind="stable")
+    weight: list[int] = weights[order].tolist()
     neighbourhoods = closed_neighbourhoods(adjacency[np.ix_(order, order)])
-    record, record_set = int(gains[picked].sum()), picked
-    nodes = 0
-
-    def extend(fitting: AgentSet, chosen: list[int], weight: int) -> None:
-        nonlocal record, record_set, nodes
+    record, record_set = int(weights[picked].sum()), picked
+    nodes = [(everyone(agents), 0, 0)]  # who still fits, who is chosen, what these weigh
+    for _ in range(SEARCH_EFFORT // agents):
+        if not nodes:
+            break
+        fitting, chosen, total = nodes.pop()
         if not fitting:
-            if weight > record:
-                record, record_set = weight, sorted(order[chosen].tolist())
-            return
-        bounded, bound, rest = [], 0, fitting
-        while rest:
-            clique_left = rest
-            bound += gain[next(members(rest))]
-            while clique_left:
-                agent = next(members(clique_left))
-                clique_left &= neighbourhoods[agent] & ~(1 << agent)
-                rest ^= 1 << agent
-                bounded.append((agent, bound))
-        for agent, most in reversed(bounded):
-            if weight + most <= record or nodes >= SEARCH_NODES:
-                return
-            nodes += 1
-            extend(fitting & ~neighbourhoods[agent], [*chosen, agent], weight + gain[agent])
-            fitting ^= 1 << agent
-
-    extend((1 << len(adjacency)) - 1, [], 0)
-    return record_set, nodes < SEARCH_NODES
+            if total > record:
+                record, record_set = total, sorted(order[list(members(chosen))].tolist())
+            continue
+        beyond, missing = fitting, record - total
+        while beyond:
+            missing -= weight[next(members(beyond))]
+            if missing < 0:
+                break
+            beyond ^= _first_clique(neighbourhoods, beyond)
+        # The last one pushed is tried first: the heaviest, together with all the lighter ones.
+        allowed = fitting ^ beyond
+        while beyond:
+            agent = beyond.bit_length() - 1
+            beyond ^= 1 << agent
+            nodes.append(
+                (allowed & ~neighbourhoods[agent], chosen | 1 << agent, total + weight[agent])
+            )
+            allowed |= 1 << agent
+    return record_set, not nodes
 
 
-def _program(adjacency: BoolArray, gains: Array) -> tuple[list[int], float]:
-    """Solve the integer program: the best set found (perhaps none), and a bound on the best."""
+def _relax(cliques: list[list[int]], weights: Array) -> tuple[list[int], float]:
+    """Solve the relaxation: its solution if that is a set (else no one), and its value."""
+    from scipy.optimize import linprog  # noqa: PLC0415 (heavy)
+
+    at_most_one = _incidence(cliques, len(weights))
+    solution = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
+        -weights, at_most_one, np.ones(len(cliques)), method="highs-ipm"
+    )
+    if solution.x is None:
+        return [], float(weights.sum())
+    whole = np.abs(solution.x - np.round(solution.x)).max() <= SOLVER_ERROR
+    return np.flatnonzero(solution.x > 0.5).tolist() if whole else [], -float(solution.fun)
+
+
+def _program(cliques: list[list[int]], weights: Array) -> tuple[list[int], float]:
+    """Solve the integer program: the best set found (perhaps no one), and a bound on the best."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 (heavy)
-    from scipy.sparse import csr_array  # noqa: PLC0415
 
-    cliques = _edge_clique_cover(adjacency)
-    rows = np.repeat(np.arange(len(cliques)), [len(clique) for clique in cliques])
-    columns = np.concatenate([np.array(clique) for clique in cliques])
-    shape = (len(cliques), len(adjacency))
-    at_most_one = csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    at_most_one = _incidence(cliques, len(weights))
     solution = milp(
-        -gains,
-        integrality=np.ones(len(gains), dtype=np.int64),
+        -weights,
+        integrality=np.ones(len(weights), dtype=np.int64),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(at_most_one, ub=1),
-        options={"node_limit": PROGRAM_NODES, "mip_rel_gap": 0},
+        options={"node_limit": max(1, PROGRAM_EFFORT // at_most_one.nnz), "mip_rel_gap": 0},
     )
     picked = [] if solution.x is None else np.flatnonzero(solution.x > 0.5).tolist()
     bound = solution.mip_dual_bound
-    return picked, float(gains.sum()) if bound is None else -float(bound)
+    return picked, float(weights.sum()) if bound is None else -float(bound)
+
+
+def _incidence(cliques: list[list[int]], agents: int) -> "csr_array":
+    """Return the (cliques, V) matrix of who is in which clique."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 (heavy)
+
+    rows = np.repeat(np.arange(len(cliques)), [len(clique) for clique in cliques])
+    columns = np.concatenate([np.array(clique) for clique in cliques])
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(cliques), agents))
 
 
 def _edge_clique_cover(adjacency: BoolArray) -> list[list[int]]:

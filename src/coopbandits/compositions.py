@@ -85,9 +85,9 @@ _BY_NAME: dict[str, Composition] = {"hadamard": Hadamard(), "sum": Sum(), "krone
 
 def composition(name: "str | Composition") -> Composition:
     """Look up a composition by its name, as a policy's `compose=` takes it."""
-    if isinstance(name, Composition):
+    if isinstance(name, Composition) and not isinstance(name, type):
         return name
-    if name not in _BY_NAME:
+    if not isinstance(name, str) or name not in _BY_NAME:
         raise ParameterError(
             f"compose={short(name)} is not known; expected one of {', '.join(sorted(_BY_NAME))}"
         )
@@ -109,12 +109,3 @@ class JointKernel:
     def diagonal(self, u: IntArray, X: Array) -> Array:
         """Evaluate each augmented context with itself: (n,), (n, d) -> (n,)."""
         return self.composition.combine(self.K_z[u, u], self.kernel.diagonal(X))
-
-    def admits(self, u: IntArray, X: Array) -> bool:
-        """Tell whether K is finite at these contexts (and so, by Cauchy-Schwarz, between them).
-
-        A kernel that cannot take contexts of this dimension raises here.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.kernel(X[:1], X[:1])
-            return bool(np.isfinite(self.diagonal(u, X)).all())

@@ -17,7 +17,7 @@ from coopbandits.errors import ParameterError
 from coopbandits.messages import Message, message_size, transmissions
 from coopbandits.network import Network
 from coopbandits.policy import Plan, Policy, plan
-from coopbandits.posterior import Belief, Posterior
+from coopbandits.posterior import Belief, Posterior, admits, refusal
 from coopbandits.problems.problem import Round
 
 
@@ -53,8 +53,7 @@ class Exact:
                 f"posteriors, above memory_limit={memory_limit:.3g} bytes; raise the limit, or "
                 "play fewer rounds, a smaller ttl or a sparser network"
             )
-        # with a lag of 0 agents take turns within a round
-        self._in_turn = bool((self._plan.lags == 0).any())
+        self._in_turn = self._plan.in_turn
         self._contexts: Array = np.empty((0, 0, 0))
         self._rewards = np.zeros((rounds, len(network)))
         self._messages = transmissions(self._plan.carrier, policy.ttl, rounds)
@@ -63,6 +62,8 @@ class Exact:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""
         if t == 1:
             self._contexts = np.zeros((*self._rewards.shape, offer.contexts.shape[1]))
+        if not admits(self._plan.kernel, self._policy.ridge, offer.agents, offer.contexts):
+            raise refusal(offer.contexts, self._policy.ridge)
         agents = np.arange(len(self._rngs))
         rows = np.empty(len(agents), dtype=np.int64)
         for turn in agents[:, None] if self._in_turn else agents[None, :]:
@@ -191,7 +192,7 @@ class Exchange:
         self, policy: Policy, network: Network, *, rounds: int, seed: int, memory_limit: float
     ) -> None:
         self._agents = [policy.agent(v, network, seed=seed) for v in range(len(network))]
-        self._in_turn = bool((plan(policy, network).lags == 0).any())
+        self._in_turn = plan(policy, network).in_turn
         self._held: list[tuple[int, bytes]] = []
         self._traffic: list[tuple[int, int]] = []
 

@@ -5,13 +5,12 @@ dimension. A kernel is any frozen value that can be called as `k(X, Y)` and aske
 `diagonal(X)`; `a * b`, `a + b` and `0.5 * a` are kernels again.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import Array, as_not_negative, as_positive, short
+from coopbandits.arrays import LARGEST, Array, as_not_negative, as_positive, short
 from coopbandits.errors import ParameterError, ShapeError
 
 Lengthscale = float | tuple[float, ...]
@@ -33,16 +32,17 @@ class Kernel(Protocol):
 class _Algebra:
     """The operators that every kernel shares."""
 
-    def __mul__(self: Kernel, other: object) -> Kernel:
-        return Multiplied(self, other) if isinstance(other, Kernel) else Scaled(self, other)  # type: ignore[arg-type]
+    def __mul__(self: Kernel, other: Any) -> Kernel:
+        return Multiplied(self, other) if isinstance(other, Kernel) else Scaled(self, other)
 
-    def __rmul__(self: Kernel, other: object) -> Kernel:
-        return Scaled(self, other)  # type: ignore[arg-type]
+    def __rmul__(self: Kernel, other: Any) -> Kernel:
+        return Scaled(self, other)
 
-    def __add__(self: Kernel, other: object) -> Kernel:
-        if not isinstance(other, Kernel):
-            raise ParameterError(f"a kernel can be added to a kernel, not to {short(other)}")
+    def __add__(self: Kernel, other: Any) -> Kernel:
         return Added(self, other)
+
+    def __radd__(self: Kernel, other: Any) -> Kernel:
+        return self if other == 0 else Added(other, self)  # sum() starts from 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Matern(_Algebra):
     $$k(x, x') = \frac{2^{1-\nu}}{\Gamma(\nu)} z^\nu K_\nu(z), \qquad
       z = \sqrt{2\nu}\,\lVert (x - x') / \ell \rVert$$
 
-    In closed form for ν = 1/2, 3/2 and 5/2; ν → ∞ is `RBF`. k(x, x) = 1.
+    In closed form for ν = 1/2, 3/2 and 5/2; ν → ∞ is `RBF`, and ν ≤ 1,000 here. k(x, x) = 1.
     """
 
     nu: float = 2.5
@@ -107,6 +107,8 @@ class Matern(_Algebra):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nu", as_positive(self.nu, "nu"))
+        if self.nu > 1000:
+            raise ParameterError(f"nu must be at most 1000, got {self.nu}; RBF is its limit")
         _settle_lengthscale(self)
 
     def __call__(self, X: Array, Y: Array) -> Array:
@@ -133,6 +135,7 @@ class Scaled(_Algebra):
     scale: float
 
     def __post_init__(self) -> None:
+        as_kernel(self.kernel)
         object.__setattr__(self, "scale", as_not_negative(self.scale, "a kernel's scale"))
 
     def __call__(self, X: Array, Y: Array) -> Array:
@@ -151,6 +154,9 @@ class Multiplied(_Algebra):
     left: Kernel
     right: Kernel
 
+    def __post_init__(self) -> None:
+        as_kernel(self.left), as_kernel(self.right)
+
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate every pair: (n, d), (m, d) -> (n, m)."""
         return self.left(X, Y) * self.right(X, Y)
@@ -167,6 +173,9 @@ class Added(_Algebra):
     left: Kernel
     right: Kernel
 
+    def __post_init__(self) -> None:
+        as_kernel(self.left), as_kernel(self.right)
+
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate every pair: (n, d), (m, d) -> (n, m)."""
         return self.left(X, Y) + self.right(X, Y)
@@ -176,12 +185,21 @@ class Added(_Algebra):
         return self.left.diagonal(X) + self.right.diagonal(X)
 
 
+def as_kernel(value: Any) -> Kernel:
+    """Check that a value is a kernel."""
+    if not isinstance(value, Kernel) or isinstance(value, type):
+        raise ParameterError(
+            f"{short(value)} is no kernel; expected a value such as those of coopbandits.kernels"
+        )
+    return value
+
+
 def matern_profile(z: Array, nu: float) -> Array:
-    """Evaluate 2^{1−ν}/Γ(ν)·z^ν·K_ν(z) for any ν > 0, elementwise, with its limit 1 at z = 0."""
+    """Evaluate 2^{1−ν}/Γ(ν)·z^ν·K_ν(z) for 0 < ν ≤ 1,000, elementwise, with its limit 1 at z = 0."""
     from scipy.special import gammaln, kve  # noqa: PLC0415 (heavy, and only for general ν)
 
-    k = np.ones_like(z)
-    away = z > 1e-100
+    k = np.where(z < 1e6, 1.0, 0.0)  # for ν ≤ 1,000, far below the smallest float there
+    away = (z > 1e-100) & (z < 1e6)
     u = z[away]
     # K_ν overflows for large ν where k does not, so its logarithm is climbed to from the
     # fractional part of ν: K_{μ+1}/K_μ = 2μ/u + K_{μ−1}/K_μ. kve is e^u·K: no underflow.
@@ -198,14 +216,16 @@ def matern_profile(z: Array, nu: float) -> Array:
 
 def _settle_lengthscale(kernel: Linear | RBF | Matern) -> None:
     """Check a lengthscale and store it as a float or a tuple of floats, so kernels compare."""
-    given: object = kernel.lengthscale
+    given: Any = kernel.lengthscale
     settled: Lengthscale
-    if isinstance(given, Iterable) and np.ndim(given) == 1:  # type: ignore[arg-type]
+    if isinstance(given, tuple | list | np.ndarray) and np.shape(np.asarray(given, object)):
         settled = tuple(as_positive(value, "each lengthscale") for value in given)
         if not settled:
             raise ParameterError("a lengthscale per dimension needs at least one number, got none")
     else:
         settled = as_positive(given, "lengthscale")
+    if np.min(settled) < 1 / LARGEST:
+        raise ParameterError(f"lengthscale must be at least {1 / LARGEST:g}, got {np.min(settled)}")
     object.__setattr__(kernel, "lengthscale", settled)
 
 

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import Array
+from coopbandits.arrays import Array, as_count
 from coopbandits.errors import ParameterError
 from coopbandits.messages import lags
 from coopbandits.network import Network
@@ -98,7 +98,7 @@ class Everyone:
     lag: int = 0
 
     def __post_init__(self) -> None:
-        if self.lag not in (0, 1):
+        if as_count(self.lag, "lag", least=0) > 1:
             raise ParameterError(f"lag must be 0 or 1, got {self.lag!r}")
 
     def lags(self, network: Network, ttl: int) -> Array:

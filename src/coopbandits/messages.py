@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_count, as_number, as_vector, frozen
+from coopbandits.arrays import Array, IntArray, as_bytes, as_count, as_reward, as_vector, frozen
 from coopbandits.errors import InputError, RemoteProtocolError
 from coopbandits.network import Network
 
@@ -32,7 +32,7 @@ _MAGIC = b"CBm"
 _VERSION = 1
 # magic, version, round, origin, hops left, d; then the d numbers of the context and the reward
 _HEADER = struct.Struct("<3sBQIII")
-_LARGEST = {"round": 2**64, "origin": 2**32, "ttl": 2**32}
+_LAST_ROUND = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +50,16 @@ class Message:
 
     def to_bytes(self) -> bytes:
         """Encode: a 24-byte header and d + 1 little-endian float64 numbers."""
+        sound = checked(self)
         header = _HEADER.pack(
-            _MAGIC, _VERSION, self.round, self.origin, self.ttl, len(self.context)
+            _MAGIC, _VERSION, sound.round, sound.origin, sound.ttl, len(sound.context)
         )
-        return header + np.append(self.context, self.reward).astype("<f8").tobytes()
+        return header + np.append(sound.context, sound.reward).astype("<f8").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Message":
-        """Decode what `to_bytes` made; anything else is a `RemoteProtocolError`."""
+        """Decode what `to_bytes` made; other bytes are a `RemoteProtocolError`."""
+        data = as_bytes(data)
         if len(data) < _HEADER.size or data[:3] != _MAGIC:
             raise RemoteProtocolError(
                 f"{len(data)} bytes that start with {data[:8]!r} are no message of coopbandits"
@@ -84,16 +86,13 @@ def message_size(dim: int) -> int:
 def checked(message: Message) -> Message:
     """Check what a peer sent, and return it in the library's own types."""
     try:
-        round_ = as_count(message.round, "its round")
+        round_ = as_count(message.round, "its round", most=_LAST_ROUND)
         origin = as_count(message.origin, "its origin", least=0)
         ttl = as_count(message.ttl, "its ttl")
         context = frozen(as_vector(message.context, "its context"))
-        reward = as_number(message.reward, "its reward")
+        reward = as_reward(message.reward, "its reward")
     except InputError as error:
         raise RemoteProtocolError(f"a message was refused: {error}") from error
-    for name, value in {"round": round_, "origin": origin, "ttl": ttl}.items():
-        if value >= _LARGEST[name]:
-            raise RemoteProtocolError(f"a message was refused: its {name} {value} is too large")
     return Message(round_, origin, context, reward, ttl)
 
 

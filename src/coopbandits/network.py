@@ -21,6 +21,7 @@ from coopbandits.arrays import (
     as_number,
     as_seed,
     frozen,
+    is_whole,
     short,
 )
 from coopbandits.centres import Centres, choose_centres
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import networkx
 
 _ATTEMPTS = 1_000
+# who sends to whom, and how far, are kept for every pair
+LARGEST_NETWORK = 50_000
 
 
 class Network:
@@ -81,12 +84,15 @@ class Network:
         """
         pairs = _as_pairs(edges)
         named = np.unique(pairs)
-        count = as_count(agents, "agents") if agents is not None else int(named.max(initial=-1)) + 1
-        if count == 0:
+        if not isinstance(directed, bool):
+            raise ParameterError(f"directed must be True or False, got {short(directed)}")
+        count = int(named.max(initial=-1)) + 1 if agents is None else agents
+        if is_whole(count) and count == 0:
             raise NetworkError(
-                "a network needs at least one agent; got no edges and no agents= (agents=1 makes "
-                "a network of one agent)"
+                "a network needs at least one agent; got no edges and "
+                + ("no agents= (agents=1 makes a network of one)" if agents is None else "agents=0")
             )
+        count = as_count(count, "agents", most=LARGEST_NETWORK)
         if named.size and (named[0] < 0 or named[-1] >= count):
             stranger = int(named[0] if named[0] < 0 else named[-1])
             raise NetworkError(
@@ -103,6 +109,8 @@ class Network:
     @classmethod
     def from_networkx(cls, graph: "networkx.Graph") -> "Network":
         """Build a network of a NetworkX graph whose nodes are 0 … V−1, in any order."""
+        if not hasattr(graph, "nodes") or not hasattr(graph, "is_directed"):
+            raise NetworkError(f"expected a networkx graph, got {short(graph)}")
         nodes = set(graph.nodes)
         if nodes != set(range(len(nodes))):
             raise NetworkError(
@@ -116,13 +124,13 @@ class Network:
     @classmethod
     def complete(cls, agents: int) -> "Network":
         """Join every pair of agents."""
-        count = as_count(agents, "agents")
+        count = as_count(agents, "agents", most=LARGEST_NETWORK)
         return cls(~np.eye(count, dtype=np.bool_), directed=False)
 
     @classmethod
     def path(cls, agents: int) -> "Network":
         """Join the agents in a line."""
-        count = as_count(agents, "agents")
+        count = as_count(agents, "agents", most=LARGEST_NETWORK)
         return cls.from_edges([(v, v + 1) for v in range(count - 1)], agents=count)
 
     @classmethod
@@ -131,7 +139,7 @@ class Network:
 
         `spike=1` is the star; `spike=γ/2` is the paper's γ/2-star, whose power G_γ is complete.
         """
-        count, length = as_count(agents, "agents"), as_count(spike, "spike")
+        count, length = as_count(agents, "agents", most=LARGEST_NETWORK), as_count(spike, "spike")
         return cls.from_edges(
             [(0 if v % length == 1 % length else v - 1, v) for v in range(1, count)], agents=count
         )
@@ -148,7 +156,10 @@ class Network:
     @classmethod
     def erdos_renyi(cls, agents: int, p: float, *, seed: int) -> "Network":
         """Join each pair with probability p; draw anew until the network is connected."""
-        count, rng = as_count(agents, "agents"), np.random.default_rng(as_seed(seed))
+        count, rng = (
+            as_count(agents, "agents", most=LARGEST_NETWORK),
+            np.random.default_rng(as_seed(seed)),
+        )
         if not 0 <= as_number(p, "p") <= 1:
             raise ParameterError(f"p must be a probability, 0 … 1, got {p}")
         upper = np.triu(np.ones((count, count), dtype=np.bool_), k=1)
@@ -167,7 +178,7 @@ class Network:
         """Let each new agent join m others, those with many edges preferred."""
         import networkx  # noqa: PLC0415 (heavy; only this generator needs it)
 
-        count, links = as_count(agents, "agents"), as_count(m, "m")
+        count, links = as_count(agents, "agents", most=LARGEST_NETWORK), as_count(m, "m")
         if links >= count:
             raise ParameterError(f"m must be below the number of agents, got m={m} of {count}")
         rng = np.random.default_rng(as_seed(seed))
@@ -262,12 +273,24 @@ class Network:
         return power & power.T
 
 
+def as_network(value: Any) -> Network:
+    """Check that a value is a network."""
+    if not isinstance(value, Network):
+        raise ParameterError(
+            f"expected a coopbandits.Network, got {short(value)}; Network.from_networkx and "
+            "Network.from_edges make one"
+        )
+    return value
+
+
 def _rebuilt(adjacency: BoolArray, directed: bool) -> Network:
     return Network(adjacency, directed=directed)
 
 
 def _as_pairs(edges: Iterable[tuple[int, int]]) -> IntArray:
     """Check that edges are pairs of whole numbers: (E, 2)."""
+    if not isinstance(edges, Iterable):
+        raise NetworkError(f"edges must be pairs (i, j) of agents, got {short(edges)}")
     listed = list(edges)
     try:
         pairs = np.array(listed) if listed else np.empty((0, 2), dtype=np.int64)

@@ -1,5 +1,6 @@
 """Let a policy play a problem, and keep the record."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray, as_count, as_positive, as_seed, frozen, short
 from coopbandits.engines import ENGINES, Engine
-from coopbandits.errors import ParameterError
+from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.policy import Policy
 from coopbandits.problems.problem import Problem
 
@@ -71,24 +72,33 @@ def play(
     T, seed = as_count(rounds, "rounds"), as_seed(seed)
     if problem.horizon is not None and problem.horizon < T:
         raise ParameterError(f"rounds={T}, but the problem has only {problem.horizon}")
-    if engine not in ("auto", *ENGINES):
+    if short(engine) not in map(repr, ("auto", *ENGINES)):
         raise ParameterError(
             f"engine={short(engine)} is not known; expected 'auto', {', '.join(map(repr, ENGINES))}"
         )
+    if on_round is not None and not callable(on_round):
+        raise ParameterError(f"on_round must be a function of the round, got {short(on_round)}")
     maker = ENGINES["exact" if engine == "auto" else engine]
     player: Engine = maker(
         policy,
         problem.network,
         rounds=T,
         seed=seed,
-        memory_limit=as_positive(memory_limit, "memory_limit"),
+        memory_limit=_as_limit(memory_limit),
     )
     shape = (T, len(problem.network))
     regret, rewards = np.empty(shape), np.empty(shape)
     actions = np.empty(shape, dtype=np.int64)
     traffic = np.empty((T, 2), dtype=np.int64)
+    dim = 0
     for t in range(1, T + 1):
         offer = problem.round(t, seed)
+        dim = offer.contexts.shape[1] if t == 1 else dim
+        if (len(offer.sizes), offer.contexts.shape[1]) != (shape[1], dim):
+            raise ShapeError(
+                f"round {t} has contexts of {offer.contexts.shape[1]} numbers for "
+                f"{len(offer.sizes)} agents; expected {dim} numbers for {shape[1]} agents"
+            )
         rows = player.play(t, offer)
         best = np.maximum.reduceat(offer.expected, offer.starts)
         regret[t - 1] = best - offer.expected[rows]
@@ -106,3 +116,7 @@ def play(
         bytes=frozen(sizes),
         engine=player.name,
     )
+
+
+def _as_limit(memory_limit: object) -> float:
+    return math.inf if memory_limit == math.inf else as_positive(memory_limit, "memory_limit")

@@ -7,6 +7,7 @@ for one network, once, for the simulator and for single agents alike.
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from hashlib import sha256
+from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +15,12 @@ import numpy as np
 from coopbandits.act import Act
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_positive, frozen, short
 from coopbandits.compositions import Composition, JointKernel, composition
-from coopbandits.errors import ParameterError
+from coopbandits.errors import ParameterError, StateError
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Listen
 from coopbandits.messages import lags
-from coopbandits.network import Network
-from coopbandits.similarity import Similarity
+from coopbandits.network import Network, as_network
+from coopbandits.similarity import Similarity, similarity_matrix
 from coopbandits.width import Width
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Policy:
     compose: str | Composition = "hadamard"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise ParameterError(f"name must be a text, got {short(self.name)}")
         for field, protocol in _ANSWERS.items():
             given = getattr(self, field)
             if not isinstance(given, protocol) or isinstance(given, type):
@@ -81,8 +84,9 @@ class Policy:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all answers: equal for policies that decide alike."""
-        return sha256(_canonical(self).encode()).hexdigest()
+        """A hash of all answers, in any process; the name is no answer."""
+        answers = [getattr(self, field.name) for field in fields(self) if field.name != "name"]
+        return sha256(_canonical(answers).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,18 +111,21 @@ class Plan:
     leader_lags: Array
     carrier: Network
 
+    @property
+    def in_turn(self) -> bool:
+        """Whether agents take turns within a round: some know what others saw in the same one."""
+        return bool((self.lags == 0).any())
+
 
 def plan(policy: Policy, network: Network) -> Plan:
     """Work a policy's answers out for a network."""
-    if not isinstance(network, Network):
-        raise ParameterError(f"expected a coopbandits.Network, got {short(network)}")
-    return _worked_out(policy, network)
+    return _worked_out(policy, as_network(network))
 
 
 @lru_cache(maxsize=8)
 def _worked_out(policy: Policy, network: Network) -> Plan:
     joint = composition(policy.compose)
-    K_z = policy.similarity.matrix(network)
+    K_z = frozen(similarity_matrix(policy.similarity, network))
     heard = policy.listen.lags(network, policy.ttl)
     learnt = _without_strangers(heard, joint.related(K_z))
     leaders = policy.act.leaders(network, policy.ttl)
@@ -156,7 +163,8 @@ def _without_strangers(heard: Array, related: BoolArray) -> Array:
 
 
 def _canonical(value: Any) -> str:
-    """Spell a value out so that equal answers give equal text, in any process."""
+    """Spell a value out so that equal answers, and only these, give equal text in any process."""
+    kind = type(value)
     if isinstance(value, np.ndarray):
         digest = sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return f"array({value.dtype.str},{value.shape},{digest})"
@@ -164,13 +172,19 @@ def _canonical(value: Any) -> str:
         return value.hex()
     if isinstance(value, tuple | list):
         return f"[{','.join(map(_canonical, value))}]"
-    kind: type[Any] = type(value)
-    if is_dataclass(value):
-        inner = [
-            f"{field.name}={_canonical(getattr(value, field.name))}" for field in fields(value)
-        ]
-        return f"{kind.__qualname__}({','.join(inner)})"
-    if callable(value) and hasattr(value, "__qualname__"):
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{key}={_canonical(value[key])}' for key in sorted(value))}}}"
+    if isinstance(value, FunctionType | BuiltinFunctionType):
+        if "<" in value.__qualname__:  # <lambda>, <locals>: two of them may bear one name
+            raise StateError(
+                f"{value.__qualname__} cannot be told from other functions of that name, so an "
+                "agent with it cannot be stored; use a named function of a module"
+            )
         return f"{value.__module__}.{value.__qualname__}"
-    # the default repr is an address, which means nothing elsewhere
-    return kind.__qualname__ if repr(value) == object.__repr__(value) else repr(value)
+    if is_dataclass(value):
+        facts = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif repr(value) == object.__repr__(value):
+        facts = vars(value)
+    else:
+        return f"{kind.__qualname__}:{value!r}"
+    return f"{kind.__qualname__}{_canonical(facts)}"

@@ -22,12 +22,15 @@ from scipy.linalg.blas import dtrsm
 
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel
-from coopbandits.errors import ParameterError
+from coopbandits.errors import NonFiniteError, ParameterError
 
 # Rows of L are kept in panels of this many, each contiguous from column 0 to its diagonal block:
 # the factor grows without a copy, and all but the diagonal blocks of a solve is one matrix product
 # per panel.
 _PANEL = 128
+# σ² is a difference of numbers of size K(x̃, x̃), and as small as λ/n: its relative error is about
+# 1e-16·n·K/λ. Beyond this ratio too few digits are left.
+_LARGEST_RATIO = 1e10
 
 
 class Factor:
@@ -117,7 +120,8 @@ class Posterior:
     @property
     def logdet(self) -> float:
         """Log det(I + K/λ), twice the information gain of the observations."""
-        return 2 * self._factor.half_logdet - len(self) * float(np.log(self.ridge))
+        gained = 2 * self._factor.half_logdet - len(self) * float(np.log(self.ridge))
+        return max(gained, 0.0)  # below 0 by rounding only
 
     def extend(self, agents: IntArray, X: Array, y: Array) -> None:
         """Learn k observations: (k,), (k, d), (k,). (Alg. 1, l. 24-32.)"""
@@ -199,11 +203,30 @@ class Newest:
             fresh, extra = solved[:, 0], solved[:, 1:]
             mean[mine] += extra.T @ fresh
             variance[mine] -= np.einsum("ij,ij->j", extra, extra)
-            logdet[mine] += 2 * np.log(np.diagonal(corner)).sum() - part.size * np.log(
-                self.past.ridge
-            )
+            gained = 2 * np.log(np.diagonal(corner)).sum() - part.size * np.log(self.past.ridge)
+            logdet[mine] += max(gained, 0.0)
             count[mine] += part.size
         return Belief(mean, deviation(variance), logdet, count)
+
+
+def admits(kernel: JointKernel, ridge: float, agents: IntArray, X: Array) -> bool:
+    """Tell whether contexts can be learnt from and asked about: (m,), (m, d).
+
+    K(x̃, x̃)/λ must leave digits for a Cholesky factor; by Cauchy-Schwarz that bounds K between
+    contexts too. A kernel that cannot take contexts of this dimension raises here.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        kernel.kernel(X[:1], X[:1])
+        return bool((kernel.diagonal(agents, X) <= _LARGEST_RATIO * ridge).all())
+
+
+def refusal(X: Array, ridge: float) -> NonFiniteError:
+    """Say why contexts are not admitted."""
+    return NonFiniteError(
+        f"the kernel is too large beside the ridge {ridge:g} for some contexts (their largest "
+        f"entry is {np.abs(X).max():.3g}); scale the contexts down, or take a larger ridge: "
+        f"K(x, x) must be at most {_LARGEST_RATIO:g} times the ridge"
+    )
 
 
 def deviation(variance: Array) -> Array:
@@ -216,8 +239,8 @@ def _cholesky(S: Array) -> Array:
         return cholesky(S, lower=True, check_finite=False)
     except LinAlgError as error:
         raise ParameterError(
-            "the ridge is too small beside the kernel: a Gram matrix is singular to machine "
-            "precision; expected a ridge above about 1e-12 times the kernel's largest value"
+            "a Gram matrix is not positive definite to machine precision: the ridge is too small "
+            f"beside the kernel (K/λ above about {_LARGEST_RATIO:g}), or K is no kernel"
         ) from error
 
 

@@ -6,7 +6,7 @@ with K_z(v, v) = 1 where news of one's own counts in full.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.linalg
@@ -21,7 +21,7 @@ from coopbandits.arrays import (
     short,
 )
 from coopbandits.errors import ParameterError, ShapeError, SimilarityError
-from coopbandits.kernels import Kernel
+from coopbandits.kernels import Kernel, as_kernel
 from coopbandits.network import Network
 
 # Rounding makes an exact kernel matrix's smallest eigenvalue slightly negative; more than this,
@@ -78,10 +78,16 @@ class Known:
             )
         if kernel is not None:
             z = as_contexts(contexts, "the network contexts")
-            K_z = kernel(z, z)
+            K_z = as_kernel(kernel)(z, z)
         else:
             K_z = as_floats(matrix, "the similarity matrix")
-        object.__setattr__(self, "K_z", frozen(_checked(K_z)))
+        smallest = float(np.linalg.eigvalsh(as_similarity(K_z))[0])
+        if smallest < -_PSD_TOLERANCE * np.abs(K_z).max():
+            raise SimilarityError(
+                f"K_z is not positive semidefinite: its smallest eigenvalue is {smallest:.6g}; "
+                "expected a kernel matrix (set negative eigenvalues to 0 to get the nearest one)"
+            )
+        object.__setattr__(self, "K_z", frozen(0.5 * (K_z + K_z.T)))
 
     def matrix(self, network: Network) -> Array:
         """Return the given K_z, if it is one for these agents."""
@@ -100,7 +106,10 @@ class Clusters:
     labels: IntArray
 
     def __init__(self, labels: Sequence[object] | np.ndarray) -> None:
-        given = np.asarray(labels)
+        try:
+            given = np.asarray(labels)
+        except ValueError:  # lists within the list
+            given = np.empty(0)
         if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iubUS":
             raise ShapeError(
                 f"cluster labels must be a list of whole numbers or names, one for each agent; "
@@ -130,7 +139,10 @@ class Laplacian:
     rho: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", as_positive(self.rho, "rho"))
+        rho = as_positive(self.rho, "rho")
+        if rho < 1e-8:  # L is singular: below, the inverse has no digits left
+            raise ParameterError(f"rho must be at least 1e-8, got {rho}")
+        object.__setattr__(self, "rho", rho)
 
     def matrix(self, network: Network) -> Array:
         """Return (L + ρI)⁻¹, component by component: agents of two components are strangers."""
@@ -145,23 +157,31 @@ class Laplacian:
         return frozen(K_z)
 
 
-def _checked(K_z: Array) -> Array:
-    """Check that a matrix is symmetric and positive semidefinite."""
-    if K_z.ndim != 2 or K_z.shape[0] != K_z.shape[1] or K_z.size == 0:
-        raise SimilarityError(f"K_z has shape {K_z.shape}; expected (V, V), a row an agent")
-    scale = max(float(np.abs(K_z).max()), np.finfo(np.float64).tiny)
-    gap = np.abs(K_z - K_z.T)
-    if gap.max() > 1e-10 * scale:
+def similarity_matrix(similarity: Any, network: Network) -> Array:
+    """Ask a similarity, perhaps a user's own, for its K_z of a network, and check it."""
+    if not isinstance(similarity, Similarity) or isinstance(similarity, type):
+        raise SimilarityError(
+            f"{short(similarity)} is no similarity; expected a value such as those of "
+            "coopbandits.similarity"
+        )
+    return as_similarity(similarity.matrix(network), len(network))
+
+
+def as_similarity(K_z: object, agents: int | None = None) -> Array:
+    """Check that a K_z is a finite symmetric matrix, for as many agents as there are."""
+    matrix = as_floats(K_z, "K_z")
+    expected = ("V", "V") if agents is None else (agents, agents)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or agents not in (None, len(matrix)):
+        raise SimilarityError(
+            f"K_z has shape {matrix.shape}; expected ({expected[0]}, {expected[1]}), a row an agent"
+        )
+    gap = np.abs(matrix - matrix.T)
+    if gap.max(initial=0.0) > 1e-10 * np.abs(matrix).max(initial=1.0):
         v, w = np.unravel_index(int(gap.argmax()), gap.shape)
         raise SimilarityError(
-            f"K_z is not symmetric: K_z[{v}, {w}] = {K_z[v, w]:.6g} but "
-            f"K_z[{w}, {v}] = {K_z[w, v]:.6g}"
+            f"K_z is not symmetric: K_z[{v}, {w}] = {matrix[v, w]:.6g} but "
+            f"K_z[{w}, {v}] = {matrix[w, v]:.6g}"
         )
-    K_z = 0.5 * (K_z + K_z.T)
-    smallest = float(np.linalg.eigvalsh(K_z)[0])
-    if smallest < -_PSD_TOLERANCE * scale:
-        raise SimilarityError(
-            f"K_z is not positive semidefinite: its smallest eigenvalue is {smallest:.6g}; "
-            "expected a kernel matrix (set negative eigenvalues to 0 to get the nearest one)"
-        )
-    return K_z
+    if matrix.size == 0:
+        raise SimilarityError("K_z has shape (0, 0); expected a row an agent, at least one")
+    return matrix

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coopbandits.arrays import as_bytes
 from coopbandits.errors import StateError
 
 _MAGIC = b"CBa"
@@ -37,6 +38,7 @@ def pack(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> bytes:
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Take apart what `pack` made; anything else is a `StateError`."""
+    data = as_bytes(data)
     if len(data) < _PREFIX.size + 4 or data[:3] != _MAGIC:
         raise StateError(f"{len(data)} bytes that start with {data[:8]!r} are no stored agent")
     _, version, length = _PREFIX.unpack_from(data)
@@ -46,13 +48,20 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         )
     if zlib.crc32(data[:-4]) != struct.unpack("<I", data[-4:])[0]:
         raise StateError("the stored agent is damaged: its checksum does not match")
-    header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
-    arrays, offset = {}, _PREFIX.size + length
-    for name, dtype, shape in header.pop("arrays"):
-        if dtype not in _DTYPES:
-            raise StateError(f"the stored array {name!r} has an unknown type {dtype!r}")
-        count = int(np.prod(shape, dtype=np.int64))
-        array = np.frombuffer(data, dtype=dtype, count=count, offset=offset)
-        arrays[name] = array.reshape(shape).astype(dtype[1:])
-        offset += array.nbytes
+    try:
+        header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
+        arrays, offset = {}, _PREFIX.size + length
+        for name, dtype, shape in header.pop("arrays"):
+            if dtype not in _DTYPES:
+                raise ValueError(f"the array {name!r} has an unknown type {dtype!r}")
+            count = int(np.prod(shape, dtype=np.int64))
+            array = np.frombuffer(data[:-4], dtype=dtype, count=count, offset=offset)
+            arrays[name] = array.reshape(shape).astype(dtype[1:])
+            offset += array.nbytes
+            if not np.isfinite(array).all():
+                raise ValueError(f"the array {name!r} holds NaN or infinity")
+        if offset != len(data) - 4:
+            raise ValueError("there is more than the header lists")
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise StateError(f"the stored agent's contents make no sense: {error!r}") from error
     return header, arrays

@@ -73,7 +73,7 @@ class SelfNormalised:
 
     def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
         """Return w at each of m queries: (m,)."""
-        spread = np.sqrt(logdet + 2 * np.log(agents / self.delta))
+        spread = np.sqrt(logdet + 2 * (np.log(agents) - np.log(self.delta)))
         return self.norm + self.noise / np.sqrt(ridge) * spread
 
 
@@ -133,7 +133,8 @@ class Srinivas:
     def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
         """Return w at each of m queries: (m,)."""
         gain = _gains(self.gain, logdet, count)
-        return np.sqrt(2 * self.norm**2 + 300 * gain * np.log((count + 1) / self.delta) ** 3)
+        log_t = np.log(count + 1) - np.log(self.delta)
+        return np.sqrt(2 * self.norm**2 + 300 * gain * log_t**3)
 
 
 def chosen_width(eta: float | None, width: Width | None) -> Width:

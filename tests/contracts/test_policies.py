@@ -75,9 +75,9 @@ class TestEveryPolicy:
         }
         assert first == {0, 1, 2}
 
-    def test_knows_its_fingerprint_in_any_process(self, name):
+    def test_has_a_fingerprint_of_its_own(self, name):
         policy = MADE[name]
-        again = dataclasses.replace(policy)
+        again = dataclasses.replace(policy, name="another name")
         assert again.fingerprint == policy.fingerprint
         others = [p.fingerprint for n, p in MADE.items() if n != name]
         assert policy.fingerprint not in others

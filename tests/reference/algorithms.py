@@ -174,7 +174,8 @@ def distribute(
             D, rewards = world(t, v)
             arm = last_arm[v]
             if arm is not None:  # l. 10
-                a = lowest_best([-float(np.linalg.norm(x - arm[1])) for x in D])
+                gaps = [float(np.linalg.norm(x - arm[1])) for x in D]
+                a = next(i for i, gap in enumerate(gaps) if gap <= min(gaps) * (1 + 1e-9))
             elif t == 1:
                 a = int(rngs[v].integers(len(D)))
             else:  # l. 5 for a centre, l. 8 (KernelUCB) for another

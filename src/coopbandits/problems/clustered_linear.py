@@ -8,7 +8,7 @@ import numpy as np
 from coopbandits.arrays import Array, IntArray, as_count, as_seed, short
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.kernels import Linear
-from coopbandits.network import Network
+from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
 from coopbandits.problems.problem import FreshContexts, Simulated, on_sphere, structure_rng
 from coopbandits.similarity import Clusters
@@ -40,6 +40,7 @@ def clustered_linear(
     members could never hear each other within γ, against its own motivation, so "centres" is the
     default.
     """
+    as_network(network)
     gamma, d = as_count(ttl, "ttl"), as_count(dim, "dim")
     labels = _labels(network, gamma, clusters)
     similarity = Clusters(labels)
@@ -79,7 +80,7 @@ def _labels(network: Network, ttl: int, clusters: str | Sequence[int] | IntArray
             f"clusters={short(clusters)} is not known; expected 'centres', 'independent sets' or "
             "a label for each agent"
         )
-    labels = np.asarray(clusters)
+    labels = Clusters(clusters).labels
     if labels.shape != (len(network),):
         raise ShapeError(
             f"cluster labels have shape {labels.shape}; expected ({len(network)},), one for each "

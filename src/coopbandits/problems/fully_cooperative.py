@@ -6,8 +6,8 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray, as_contexts, as_count, as_not_negative, as_seed
 from coopbandits.compositions import Hadamard, JointKernel
-from coopbandits.kernels import RBF, Kernel
-from coopbandits.network import Network
+from coopbandits.kernels import RBF, Kernel, as_kernel
+from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
 from coopbandits.problems.problem import Simulated, on_sphere, structure_rng
 from coopbandits.problems.rkhs import Function
@@ -39,13 +39,14 @@ def fully_cooperative(
         support: How many contexts f is made of.
         seed: Of f and D.
     """
+    as_network(network)
     rng = structure_rng(as_seed(seed))
     if contexts is None:
         offered = on_sphere(rng, as_count(actions, "actions"), as_count(dim, "dim"))
     else:
         offered = as_contexts(contexts, "the fixed decision set")
     K_x = RBF() if kernel is None else kernel
-    joint = JointKernel(K_x, Same().matrix(network), Hadamard())
+    joint = JointKernel(as_kernel(K_x), Same().matrix(network), Hadamard())
     count = as_count(support, "support")
     function = Function.draw(
         joint,

@@ -7,7 +7,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, short
 from coopbandits.errors import ParameterError, ShapeError
-from coopbandits.network import Network
+from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
 from coopbandits.problems.problem import Simulated, stacked
 from coopbandits.similarity import Similarity
@@ -31,7 +31,8 @@ def functions(
         noise: A number for Gaussian noise, or a law.
         similarity: The true K_z, if it is known, for comparisons.
     """
-    own = list(functions)
+    as_network(network)
+    own = list(functions) if hasattr(functions, "__iter__") else []
     if len(own) != len(network) or not all(map(callable, own)):
         raise ParameterError(
             f"expected one function for each of {len(network)} agents, got {short(functions)}"

@@ -2,12 +2,12 @@
 
 from coopbandits.arrays import as_count, as_not_negative, as_seed
 from coopbandits.compositions import Composition, JointKernel, composition
-from coopbandits.kernels import RBF, Kernel
-from coopbandits.network import Network
+from coopbandits.kernels import RBF, Kernel, as_kernel
+from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
 from coopbandits.problems.problem import FreshContexts, Simulated, on_sphere, structure_rng
 from coopbandits.problems.rkhs import Function
-from coopbandits.similarity import Known, Similarity
+from coopbandits.similarity import Known, Similarity, similarity_matrix
 
 
 def kernel(
@@ -38,11 +38,13 @@ def kernel(
         compose: How K_z and K_x make K.
         seed: Of F and the z_v. (Contexts and noise come from the seed of `play`.)
     """
+    as_network(network)
     rng, d = structure_rng(as_seed(seed)), as_count(dim, "dim")
     K_x = RBF() if kernel is None else kernel
     if similarity is None:
         similarity = Known(contexts=on_sphere(rng, len(network), d), kernel=RBF())
-    joint = JointKernel(K_x, similarity.matrix(network), composition(compose))
+    K_z = similarity_matrix(similarity, network)
+    joint = JointKernel(as_kernel(K_x), K_z, composition(compose))
     count = as_count(support, "support")
     function = Function.draw(
         joint,

@@ -77,4 +77,6 @@ class Bernoulli:
 
 def as_noise(noise: object) -> Noise:
     """Settle a problem's `noise=`: a law, or a number for Gaussian noise."""
-    return noise if isinstance(noise, Noise) else Gaussian(noise)  # type: ignore[arg-type]
+    if isinstance(noise, Noise) and not isinstance(noise, type):
+        return noise
+    return Gaussian(as_not_negative(noise, "noise (a law, or a number for Gaussian noise)"))

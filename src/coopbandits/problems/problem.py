@@ -11,7 +11,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray
+from coopbandits.arrays import LARGEST, Array, IntArray, short
+from coopbandits.errors import NonFiniteError, ParameterError, ShapeError
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.problems.noise import Noise
@@ -33,6 +34,29 @@ class Round:
     contexts: Array
     expected: Array
     rewards: Array
+
+    def __post_init__(self) -> None:
+        N = len(self.agents)
+        steps = np.diff(self.agents, prepend=-1)
+        if N == 0 or not ((steps == 0) | (steps == 1)).all():
+            raise ShapeError(
+                "a round's agents must go up from 0 in steps of at most 1, every agent with at "
+                f"least one action; got {short(self.agents)}"
+            )
+        if self.contexts.ndim != 2 or len(self.contexts) != N or self.contexts.shape[1] == 0:
+            raise ShapeError(
+                f"a round's contexts have shape {self.contexts.shape}; expected ({N}, d)"
+            )
+        for name in ("expected", "rewards"):
+            if getattr(self, name).shape != (N,):
+                raise ShapeError(
+                    f"a round's {name} have shape {getattr(self, name).shape}; expected ({N},)"
+                )
+        for name in ("contexts", "expected", "rewards"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise NonFiniteError(f"a round's {name} must be finite, got NaN or infinity")
+            if np.abs(getattr(self, name)).max() > LARGEST:
+                raise ParameterError(f"a round's {name} must lie within ±{LARGEST:g}")
 
     @cached_property
     def starts(self) -> IntArray:

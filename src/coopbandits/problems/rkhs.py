@@ -6,6 +6,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray
 from coopbandits.compositions import JointKernel
+from coopbandits.errors import ParameterError
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,8 @@ class Function:
     ) -> "Function":
         """Draw normal weights and scale them so that F has the given norm."""
         raw = cls(kernel, agents, contexts, rng.standard_normal(len(agents)))
+        if not raw.norm > 0:
+            raise ParameterError("the kernel is 0 at the drawn contexts, so F has no norm to scale")
         return cls(kernel, agents, contexts, raw.weights * (norm / raw.norm))
 
     def __call__(self, agents: IntArray, contexts: Array) -> Array:

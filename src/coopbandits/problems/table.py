@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coopbandits.arrays import Array, IntArray, as_contexts, as_floats
+from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, short
 from coopbandits.errors import ShapeError
-from coopbandits.network import Network
+from coopbandits.network import Network, as_network
 from coopbandits.problems.problem import Round, stacked
 
 Nested = npt.NDArray[Any] | Sequence[Sequence[Any]]
@@ -45,10 +45,15 @@ def table(
         expected: As rewards, their expectations: regret is measured against them; without them,
             against the rewards.
     """
+    as_network(network)
+    given_tables = {"contexts": contexts, "rewards": rewards, "expected": expected}
+    for name, given in given_tables.items():
+        if not hasattr(given, "__len__") and not (name == "expected" and given is None):
+            raise ShapeError(f"{name} must be an array or nested lists, got {short(given)}")
     horizon = len(contexts)
     if horizon == 0:
         raise ShapeError("recorded contexts hold no round; expected (T, V, K, d) with T >= 1")
-    for name, given in {"rewards": rewards, "expected": expected}.items():
+    for name, given in given_tables.items():
         if given is not None and len(given) != horizon:
             raise ShapeError(
                 f"{name} hold {len(given)} rounds, contexts hold {horizon}; expected as many"
