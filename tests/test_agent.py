@@ -472,6 +472,20 @@ def test_a_decide_that_raises_keeps_what_was_heard_before_the_first_one(rng):
     assert follower.to_bytes() == before
 
 
+def test_a_width_that_raises_changes_nothing(network, rng):
+    policy = cb.IGPUCB(kernel=cb.kernels.RBF(), width=cb.width.InformationGain(gain=negative_later))
+    agent = policy.agent(0, network)
+    agent.reward(agent.decide(rng.normal(size=(3, DIM))).id, 1.0)
+    before = agent.to_bytes()
+    with pytest.raises(InputError, match=r"gain\(1\) must be >= 0"):
+        agent.decide(rng.normal(size=(3, DIM)))
+    assert agent.to_bytes() == before
+
+
+def negative_later(n):
+    return -float(n)
+
+
 def test_a_click_is_a_reward(agent, rng):
     for clicked in (True, np.bool_(False)):
         decision = agent.decide(rng.normal(size=(2, DIM)))

@@ -65,7 +65,7 @@ def test_a_lengthscale_that_is_no_positive_number_is_refused(kind, lengthscale):
         kind(lengthscale=lengthscale)
 
 
-@pytest.mark.parametrize("nu", [0.0, -0.5, np.nan, np.inf, "smooth"])
+@pytest.mark.parametrize("nu", [0.0, -0.5, np.nan, np.inf, "smooth", 1001])
 def test_a_smoothness_that_is_no_positive_number_is_refused(nu):
     with pytest.raises(ValueError, match="nu must be"):
         Matern(nu=nu)

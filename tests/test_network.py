@@ -186,6 +186,22 @@ def test_edges_that_make_no_network_are_refused(edges, agents, complaint):
         cb.Network.from_edges(edges, agents=agents)
 
 
+@pytest.mark.parametrize(
+    ("adjacency", "complaint"),
+    [
+        ([(0, 1)], "expected .V, V. of True and False"),
+        (np.ones((2, 3), dtype=bool), "expected .V, V. of True and False"),
+        (np.eye(2, dtype=bool), "empty diagonal"),
+        (np.zeros((0, 0), dtype=bool), "at least one agent"),
+        (np.triu(np.ones((3, 3), dtype=bool), k=1), "symmetric unless directed"),
+    ],
+    ids=range(5),
+)
+def test_a_matrix_that_makes_no_network_is_refused(adjacency, complaint):
+    with pytest.raises(NetworkError, match=complaint):
+        cb.Network(adjacency, directed=False)
+
+
 def test_networkx_graphs_that_make_no_network_are_refused():
     with pytest.raises(NetworkError, match="convert_node_labels_to_integers"):
         cb.Network.from_networkx(nx.Graph([("a", "b")]))

@@ -74,9 +74,9 @@ class FollowCentre:
 
     Deviation from the paper: the last arm must be offered again, which one fixed decision set
     grants and changing sets do not. `follow="nearest"` takes the offered action nearest to it
-    (Euclidean), which is the arm itself where it is offered, and refuses where the arm is not
-    offered and all offered actions are equally far, as one-hot contexts are. `follow="same"`
-    refuses whenever the arm is not offered.
+    (Euclidean), which is the arm itself where it is offered, and refuses where no distance makes
+    sense: the arm is not offered, and it and all offered actions are equally far from each other,
+    as one-hot contexts are. `follow="same"` refuses whenever the arm is not offered.
     """
 
     follow_rule: str = "nearest"
@@ -109,13 +109,20 @@ class FollowCentre:
                 "the centre's last arm is not among the offered actions; follow='same' needs one "
                 "fixed decision set, follow='nearest' takes the nearest offered action"
             )
-        if len(offered) > 1 and np.ptp(distances) <= TIE * distances.max():
+        if len(offered) > 1 and _all_apart_alike(np.vstack([arm, offered])):
             raise LocalProtocolError(
-                "the centre's last arm is not among the offered actions, and all of them are "
-                f"equally far from it ({distances[nearest]:.6g}): no action is nearest; "
+                "the centre's last arm is not among the offered actions, and it and they are all "
+                f"equally far from each other ({distances[nearest]:.6g}), as labels are; "
                 "DistKernelUCB needs one fixed decision set, or contexts with a distance"
             )
         return nearest
+
+
+def _all_apart_alike(points: Array) -> bool:
+    """Tell whether all pairs of points have the same distance."""
+    gaps = np.linalg.norm(points[:, None, :] - points[None, :, :], axis=2)
+    apart = gaps[np.triu_indices(len(points), k=1)]
+    return bool(np.ptp(apart) <= TIE * apart.max())
 
 
 def first_best(scores: Array) -> IntArray:

@@ -241,7 +241,7 @@ class Agent:
             self._arm = (as_count(header["arm_round"], "round"), frozen(arrays["arm"]))
         self._blocks = arrays["blocks"].tolist()
         for size in self._blocks:  # the same extensions give the same bits
-            self._extend(size)
+            self._posterior.extend(*self._stacked(size))
         return self
 
     def _check_own(self, contexts: Array) -> None:
@@ -287,11 +287,14 @@ class Agent:
 
     def _judge(self, offered: Array) -> tuple[int, tuple[float, float, float]]:
         """Choose by the posterior; return the choice with its mean, std and width."""
+        agents = np.full(len(offered), self.agent)
         waiting = len(self._observations) - len(self._posterior)
         if waiting:
-            self._extend(waiting)
-            self._blocks.append(waiting)
-        belief = self._posterior.predict(np.full(len(offered), self.agent), offered)
+            newest = self._posterior.look_ahead(*self._stacked(waiting))
+            known = np.ones((len(self.network), waiting), dtype=np.bool_)
+            belief = newest.predict(agents, offered, known)
+        else:
+            belief = self._posterior.predict(agents, offered)
         width = self.policy.width.factor(
             logdet=belief.logdet,
             count=belief.count,
@@ -299,16 +302,20 @@ class Agent:
             agents=np.full(len(offered), self._plan.union[self.agent]),
         )
         scores = self.policy.act.score(belief.mean, belief.std, width)
+        if waiting:  # nothing raises from here on
+            self._posterior.absorb(newest)
+            self._blocks.append(waiting)
         if len(self._posterior) == 0:  # Alg. 1, l. 4-5
             index = int(self._rng.integers(len(offered)))
         else:
             index = int(first_best(scores[None, :])[0])
         return index, (float(belief.mean[index]), float(belief.std[index]), float(width[index]))
 
-    def _extend(self, size: int) -> None:
+    def _stacked(self, size: int) -> tuple[IntArray, Array, Array]:
+        """Lay the next observations to learn under each other: (k,), (k, d), (k,)."""
         start = len(self._posterior)
         origins, contexts, rewards = zip(*self._observations[start : start + size], strict=True)
-        self._posterior.extend(np.array(origins), np.array(contexts), np.array(rewards))
+        return np.array(origins), np.array(contexts), np.array(rewards)
 
 
 def _check_kinds(policy: object, network: object) -> None:

@@ -195,7 +195,7 @@ def as_kernel(value: Any) -> Kernel:
 
 
 def matern_profile(z: Array, nu: float) -> Array:
-    """Evaluate 2^{1−ν}/Γ(ν)·z^ν·K_ν(z) for 0 < ν ≤ 1,000, elementwise, with its limit 1 at z = 0."""
+    """Evaluate 2^{1−ν}/Γ(ν)·z^ν·K_ν(z) for 0 < ν ≤ 1,000, elementwise; 1 at z = 0."""
     from scipy.special import gammaln, kve  # noqa: PLC0415 (heavy, and only for general ν)
 
     k = np.where(z < 1e6, 1.0, 0.0)  # for ν ≤ 1,000, far below the smallest float there

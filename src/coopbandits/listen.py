@@ -5,7 +5,7 @@ An answer gives the lag matrix of a network, [v, v'] the rounds after which v kn
 """
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from coopbandits.network import Network
 @runtime_checkable
 class Listen(Protocol):
     """An answer to: whom do I listen to?"""
+
+    pooled: ClassVar[bool]
+    """Whether all agents are one that takes many actions, so that one bound holds for all."""
 
     def lags(self, network: Network, ttl: int) -> Array:
         """Return the lag matrix: (V, V), inf where an agent is not listened to."""
@@ -32,6 +35,8 @@ class Listen(Protocol):
 class Myself:
     """Myself only; nothing is sent."""
 
+    pooled: ClassVar[bool] = False
+
     def lags(self, network: Network, ttl: int) -> Array:
         """Return 1 on the diagonal, inf elsewhere."""
         return np.where(np.eye(len(network), dtype=np.bool_), 1.0, np.inf)
@@ -44,6 +49,8 @@ class Myself:
 @dataclass(frozen=True, slots=True)
 class Clique:
     """My clique of a clique cover of G_γ (Coop-KernelUCB; Alg. 1, l. 20)."""
+
+    pooled: ClassVar[bool] = False
 
     def lags(self, network: Network, ttl: int) -> Array:
         """Return the lags within each clique, inf across."""
@@ -58,6 +65,8 @@ class Clique:
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
     """My γ-neighbourhood N_γ(v) (Eager-KernelUCB; naive cooperation)."""
+
+    pooled: ClassVar[bool] = False
 
     def lags(self, network: Network, ttl: int) -> Array:
         """Return the lags within γ."""
@@ -74,6 +83,8 @@ class Centre:
 
     What another agent hears of its centre is an arm to follow (`act.FollowCentre`), not data.
     """
+
+    pooled: ClassVar[bool] = False
 
     def lags(self, network: Network, ttl: int) -> Array:
         """Return the lags of the centres, and 1 on the diagonal."""
@@ -96,6 +107,7 @@ class Everyone:
     """
 
     lag: int = 0
+    pooled: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if as_count(self.lag, "lag", least=0) > 1:

@@ -40,8 +40,23 @@ class Network:
     """The agents and who can send to whom. Never changes once made."""
 
     def __init__(self, adjacency: BoolArray, *, directed: bool) -> None:
-        """Use `from_edges`, `from_networkx` or a generator; they check what they are given."""
-        self._adjacency = frozen(adjacency)
+        """Take a (V, V) matrix of who sends to whom; `from_edges` and others make it."""
+        matrix = np.array(adjacency)
+        if matrix.dtype != np.bool_ or matrix.ndim != 2 or len(matrix) != matrix.shape[1]:
+            raise NetworkError(
+                f"an adjacency matrix of shape {matrix.shape} and type {matrix.dtype} was given; "
+                "expected (V, V) of True and False; Network.from_edges takes pairs"
+            )
+        if (
+            len(matrix) == 0
+            or matrix.diagonal().any()
+            or (not directed and (matrix != matrix.T).any())
+        ):
+            raise NetworkError(
+                "expected an adjacency matrix of at least one agent, with an empty diagonal, and "
+                "symmetric unless directed=True"
+            )
+        self._adjacency = frozen(matrix)
         self._directed = directed
         self._clique_covers: dict[int, CliqueCover] = {}
         self._centres: dict[int, Centres] = {}
@@ -253,7 +268,11 @@ class Network:
         return self._clique_covers[gamma]
 
     def centres(self, ttl: int) -> Centres:
-        """Choose centres: the heaviest independent set of G_γ, weights |N_γ(v)|; both ways."""
+        """Choose centres: the heaviest independent set of G_γ, with weights |N_γ(v)|.
+
+        In a directed network neighbours are those within γ in both directions, for independence,
+        weights and degrees alike: a centre must hear its followers, and they must hear it.
+        """
         gamma = as_count(ttl, "ttl")
         if gamma not in self._centres:
             self._centres[gamma] = choose_centres(self._mutual(gamma))

@@ -97,8 +97,8 @@ class Plan:
         kernel: K, over augmented contexts.
         lags: (V, V), [v, v'] the rounds after which v learns what v' saw; inf where v never does,
             because it does not listen to v' or because K_z makes v' a stranger.
-        union: (V,) for how many agents v's width must hold at once: V, or 1 if v learns from
-            nobody else.
+        union: (V,) for how many agents v's width must hold at once: V; 1 if v learns from nobody
+            else, or if all agents are one.
         leaders: (V,) whom v follows, −1 for nobody.
         leader_lags: (V,) the rounds after which v knows its leader's arm.
         carrier: The edges that messages use.
@@ -128,18 +128,19 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
     K_z = frozen(similarity_matrix(policy.similarity, network))
     heard = policy.listen.lags(network, policy.ttl)
     learnt = _without_strangers(heard, joint.related(K_z))
+    alone = np.isfinite(learnt).sum(axis=1) == 1
+    carrier = policy.listen.carrier(network)
     leaders = policy.act.leaders(network, policy.ttl)
-    agents = np.arange(len(network))
-    leader_lags = np.where(
-        leaders >= 0, lags(network, policy.ttl)[agents, np.maximum(leaders, 0)], np.inf
-    )
+    # an agent hears of its leader as messages travel, or at once if it is told at once
+    arrival = np.minimum(lags(carrier, policy.ttl), heard)
+    arrival = arrival[np.arange(len(network)), np.maximum(leaders, 0)]
     return Plan(
         kernel=JointKernel(policy.kernel, K_z, joint),
         lags=frozen(learnt),
-        union=frozen(np.where(np.isfinite(learnt).sum(axis=1) > 1, len(network), 1)),
+        union=frozen(np.where(alone | policy.listen.pooled, 1, len(network))),
         leaders=frozen(leaders),
-        leader_lags=frozen(leader_lags),
-        carrier=policy.listen.carrier(network),
+        leader_lags=frozen(np.where(leaders >= 0, arrival, np.inf)),
+        carrier=carrier,
     )
 
 

@@ -125,11 +125,14 @@ class Posterior:
 
     def extend(self, agents: IntArray, X: Array, y: Array) -> None:
         """Learn k observations: (k,), (k, d), (k,). (Alg. 1, l. 24-32.)"""
-        if len(y) == 0:
-            return
-        newest = self.look_ahead(agents, X, y)
+        if len(y):
+            self.absorb(self.look_ahead(agents, X, y))
+
+    def absorb(self, newest: "Newest") -> None:
+        """Learn all that was looked ahead to, if nothing was learnt since."""
         corner = self._factor.border(newest.Z, newest.S)
-        self._store(agents, X, _solve_lower(corner, newest.residual[:, None])[:, 0])
+        whitened = _solve_lower(corner, newest.residual[:, None])[:, 0]
+        self._store(newest.agents, newest.X, whitened)
 
     def predict(self, agents: IntArray, X: Array) -> Belief:
         """Return the belief at m augmented contexts."""

@@ -1,6 +1,7 @@
 """What every policy must do: a new one is tested by being written."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +29,8 @@ MADE = {
 def test_every_policy_is_under_contract_and_public():
     assert set(MADE) == set(policies.__all__)
     assert set(MADE) <= set(cb.__all__)
+    files = {file.stem for file in Path(policies.__file__).parent.glob("[!_]*.py")}
+    assert files == {getattr(policies, name).__module__.rpartition(".")[2] for name in MADE}
 
 
 @pytest.mark.parametrize("name", MADE)

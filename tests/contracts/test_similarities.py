@@ -32,7 +32,7 @@ def test_every_similarity_of_the_module_is_under_contract():
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.parametrize("index", range(6))
+@pytest.mark.parametrize("index", range(len(made_for(NETWORKS["path"]))))
 class TestEverySimilarity:
     def test_is_a_kernel_matrix_of_the_agents(self, name, index):
         network = NETWORKS[name]

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits.act import AtRandom, FollowCentre, UpperBound
+from coopbandits.listen import Centre, Clique, Everyone, Myself, Neighbourhood
 from reference import algorithms, formulas
 from worlds import NETWORKS, neighbours_of, network_contexts, ragged, world_of
 
@@ -53,7 +55,7 @@ def test_coop_and_eager_take_the_literal_algorithms_decisions(algorithm, name, t
     make = {"coop": cb.CoopKernelUCB, "eager": cb.EagerKernelUCB}[algorithm]
     policy = make(kernel=K_x, similarity=similarity, ttl=ttl, ridge=0.7, eta=0.9)
     labels = network.clique_cover(ttl).labels
-    expected = algorithms.cooperate(
+    expected, sent = algorithms.cooperate(
         world_of(problem, seed),
         neighbours_of(network),
         (lambda v, w: labels[v] == labels[w]) if algorithm == "coop" else (lambda v, w: True),
@@ -66,6 +68,7 @@ def test_coop_and_eager_take_the_literal_algorithms_decisions(algorithm, name, t
     )
     run = both_engines(problem, policy, seed)
     np.testing.assert_array_equal(run.actions, expected)
+    assert run.messages.tolist() == sent
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -80,7 +83,7 @@ def test_dist_takes_the_literal_algorithms_decisions(name, ttl, kernel, fixed_se
     else:
         problem = ragged(network, seed, rounds=ROUNDS)
     policy = cb.DistKernelUCB(kernel=K_x, ttl=ttl, ridge=0.7, eta=0.9)
-    expected = algorithms.distribute(
+    expected, sent = algorithms.distribute(
         world_of(problem, seed),
         neighbours_of(network),
         network.centres(ttl).of.tolist(),
@@ -93,56 +96,103 @@ def test_dist_takes_the_literal_algorithms_decisions(name, ttl, kernel, fixed_se
     )
     run = both_engines(problem, policy, seed)
     np.testing.assert_array_equal(run.actions, expected)
+    assert run.messages.tolist() == sent
 
 
-@pytest.mark.parametrize(
-    ("width", "twin"),
-    [
-        (
-            cb.width.SelfNormalised(norm=1.5, noise=0.4, delta=0.1),
-            lambda K, ridge: formulas.self_normalised(
-                K, ridge, norm=1.5, noise=0.4, delta=0.1, agents=9
-            ),
+WIDTHS = {
+    "self-normalised": (
+        cb.width.SelfNormalised(norm=1.5, noise=0.4, delta=0.1),
+        lambda K, ridge, V: formulas.self_normalised(
+            K, ridge, norm=1.5, noise=0.4, delta=0.1, agents=V
         ),
-        (
-            cb.width.InformationGain(norm=1.5, noise=0.4, delta=0.1),
-            lambda K, ridge: formulas.information_gain(K, ridge, norm=1.5, noise=0.4, delta=0.1),
-        ),
-        (
-            cb.width.Srinivas(norm=0.3, delta=0.5),
-            lambda K, ridge: formulas.srinivas(K, ridge, norm=0.3, delta=0.5),
-        ),
-    ],
-    ids=["self-normalised", "information gain", "srinivas"],
-)
+    ),
+    "information gain": (
+        cb.width.InformationGain(norm=1.5, noise=0.4, delta=0.1),
+        lambda K, ridge, V: formulas.information_gain(K, ridge, norm=1.5, noise=0.4, delta=0.1),
+    ),
+    "srinivas": (
+        cb.width.Srinivas(norm=0.3, delta=0.5),
+        lambda K, ridge, V: formulas.srinivas(K, ridge, norm=0.3, delta=0.5),
+    ),
+}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("ttl", [1, 2, 3])
 @pytest.mark.parametrize("algorithm", ["coop", "eager"])
-def test_every_width_takes_the_literal_algorithms_decisions(algorithm, ttl, width, twin):
-    network = NETWORKS["grid"]
+@pytest.mark.parametrize("name", ["grid", "two parts"])
+def test_every_width_takes_the_literal_algorithms_decisions(name, algorithm, ttl, width):
+    network, (ours, twin) = NETWORKS[name], WIDTHS[width]
     similarity, K_z = similarity_of(network, 4)
     problem = ragged(network, 4, rounds=ROUNDS)
     make = {"coop": cb.CoopKernelUCB, "eager": cb.EagerKernelUCB}[algorithm]
-    policy = make(kernel=cb.kernels.RBF(), similarity=similarity, ttl=ttl, ridge=1.3, width=width)
+    policy = make(kernel=cb.kernels.RBF(), similarity=similarity, ttl=ttl, ridge=1.3, width=ours)
     labels = network.clique_cover(ttl).labels
-    if algorithm == "coop":  # every agent has company, so V = 9 in every width
-        assert min(map(len, network.clique_cover(ttl).cliques)) > 1 or ttl == 1
     accepts = (lambda v, w: labels[v] == labels[w]) if algorithm == "coop" else lambda v, w: True
-    alone = {c[0] for c in network.clique_cover(ttl).cliques if len(c) == 1}
-    expected = algorithms.cooperate(
+    # the bound is for V agents at once, for 1 where an agent listens to nobody (reading 14)
+    company = {
+        v: len(network.clique_cover(ttl).cliques[labels[v]])
+        if algorithm == "coop"
+        else len(network.neighbourhood(v, ttl))
+        for v in range(len(network))
+    }
+    if name == "two parts":
+        assert 1 in company.values()
+    expected, sent = algorithms.cooperate(
         world_of(problem, 4),
         neighbours_of(network),
         accepts,
         literal(formulas.rbf, K_z),
         ttl=ttl,
         ridge=1.3,
-        width=twin,
+        width=lambda K, ridge, v: twin(K, ridge, len(network) if company[v] > 1 else 1),
         rounds=ROUNDS,
         seed=4,
     )
     run = both_engines(problem, policy, 4)
-    for v in range(len(network)):
-        if not (algorithm == "coop" and v in alone):
-            np.testing.assert_array_equal(run.actions[:, v], expected[:, v])
+    np.testing.assert_array_equal(run.actions, expected)
+    assert run.messages.tolist() == sent
+
+
+def test_the_bound_is_for_all_agents_at_once_or_for_one_that_listens_to_nobody():
+    width = cb.width.SelfNormalised(norm=1.5, noise=0.4, delta=0.1)
+    network = NETWORKS["two parts"]  # agent 5 has no neighbours
+    similarity, _ = similarity_of(network, 4)
+    for policy, V in [
+        (cb.EagerKernelUCB(kernel=cb.kernels.RBF(), similarity=similarity, width=width), 6),
+        (cb.OFUL(width=width), 1),
+        (cb.EagerKernelUCB(
+            kernel=cb.kernels.RBF(), similarity=cb.similarity.Alone(), width=width), 1),
+        (cb.Centralised(kernel=cb.kernels.RBF(), similarity=similarity, width=width), 1),
+    ]:  # fmt: skip
+        for v, expected in [(0, V), (5, 1)]:
+            decision = policy.agent(v, network).decide(np.eye(3))
+            literal_width = formulas.self_normalised(
+                np.empty((0, 0)), 1.0, norm=1.5, noise=0.4, delta=0.1, agents=expected
+            )
+            assert decision.width == pytest.approx(literal_width, rel=1e-12)
+
+
+LISTENS = [Myself(), Clique(), Neighbourhood(), Centre(), Everyone(lag=0), Everyone(lag=1)]
+
+
+@pytest.mark.parametrize("act", [UpperBound(), FollowCentre(), AtRandom()], ids=repr)
+@pytest.mark.parametrize("listen", LISTENS, ids=repr)
+@pytest.mark.parametrize("name", ["path", "spiked star", "directed", "two parts"])
+def test_both_engines_agree_on_any_four_answers(name, listen, act):
+    network = NETWORKS[name]
+    problem = ragged(network, 5)
+    for ttl in (1, 2, 4):
+        policy = cb.Policy(
+            name="any",
+            kernel=cb.kernels.RBF(),
+            listen=listen,
+            similarity=cb.similarity.Laplacian(1.0),
+            width=cb.width.SelfNormalised(noise=0.3),
+            act=act,
+            ttl=ttl,
+        )
+        both_engines(problem, policy, seed=2)
 
 
 @pytest.mark.parametrize("compose", ["hadamard", "sum", "kronecker"])
@@ -154,7 +204,7 @@ def test_every_composition_takes_the_literal_algorithms_decisions(compose):
         kernel=cb.kernels.RBF(), similarity=similarity, ttl=2, eta=0.8, compose=compose
     )
     combine = np.multiply if compose != "sum" else (lambda A, B: (A + B) / 2)
-    expected = algorithms.cooperate(
+    expected, sent = algorithms.cooperate(
         world_of(problem, 6),
         neighbours_of(network),
         lambda v, w: True,
@@ -165,7 +215,9 @@ def test_every_composition_takes_the_literal_algorithms_decisions(compose):
         rounds=ROUNDS,
         seed=6,
     )
-    np.testing.assert_array_equal(both_engines(problem, policy, 6).actions, expected)
+    run = both_engines(problem, policy, 6)
+    np.testing.assert_array_equal(run.actions, expected)
+    assert run.messages.tolist() == sent
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

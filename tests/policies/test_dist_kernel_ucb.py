@@ -92,6 +92,19 @@ def test_where_no_distance_makes_sense_following_is_refused():
     assert follower.decide(eye[:1]).index == 0
 
 
+def test_a_plain_tie_between_offered_actions_goes_to_the_lowest_index():
+    follower = cb.DistKernelUCB(kernel=cb.kernels.RBF()).agent(1, LED_BY_AGENT_0)
+    follower.receive(cb.Message(round=1, origin=0, context=[1.0], reward=0.0, ttl=1))
+    assert follower.decide([[0.0], [2.0]]).index == 0
+
+
+def test_following_knows_no_unit():
+    offered = 1e-10 * np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])
+    follower = cb.DistKernelUCB(kernel=cb.kernels.RBF()).agent(1, LED_BY_AGENT_0)
+    follower.receive(cb.Message(round=1, origin=0, context=offered[2], reward=0.0, ttl=1))
+    assert follower.decide(offered).index == 2
+
+
 def test_an_unknown_rule_to_follow_is_refused():
     with pytest.raises(ParameterError, match="'nearest' or 'same'"):
         cb.DistKernelUCB(kernel=cb.kernels.RBF(), follow="blindly")

@@ -13,14 +13,14 @@ import numpy as np
 
 # K between rows of augmented contexts: (agents, contexts), (agents, contexts) -> matrix
 Kernel = Callable[[list[int], np.ndarray, list[int], np.ndarray], np.ndarray]
-# the factor of σ, from the Gram matrix of what the agent knows and λ
-Width = Callable[[np.ndarray, float], float]
+# the factor of σ, from the Gram matrix of what the agent knows, λ and the agent
+Width = Callable[[np.ndarray, float, int], float]
 # (round, agent) -> contexts (K, d) and rewards (K,)
 World = Callable[[int, int], tuple[np.ndarray, np.ndarray]]
 
 
 def fixed(eta: float) -> Width:
-    return lambda K, ridge: eta / np.sqrt(ridge)
+    return lambda K, ridge, v: eta / np.sqrt(ridge)
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Post:
     ttl: int
     in_flight: list[tuple[int, Mail]] = field(default_factory=list)
     seen: list[set[tuple[int, int]]] = field(default_factory=list)
-    sent: int = 0
+    sent: list[int] = field(default_factory=list)
 
     def __post_init__(self):
         self.seen = [set() for _ in self.neighbours]
@@ -54,7 +54,7 @@ class Post:
     def deliver(self) -> list[list[Mail]]:
         """Move everything one edge; return what is new to each agent; forward it next round."""
         moving, self.in_flight = self.in_flight, []
-        self.sent += len(moving)
+        self.sent.append(len(moving))
         new: list[list[Mail]] = [[] for _ in self.neighbours]
         for to, mail in moving:
             if (mail.v, mail.t) in self.seen[to] or mail.v == to:
@@ -97,7 +97,7 @@ class Model:
     def best(self, D: np.ndarray, width: Width) -> int:
         """Line 7: the argmax of the upper bound, ties to the lowest index."""
         X, y = np.array(self.X), np.array(self.y)
-        w = width(self.K, self.ridge)
+        w = width(self.K, self.ridge, self.v)
         bounds = []
         for x in D:
             kappa = self.kernel(self.agents, X, [self.v], x[None])[:, 0]
@@ -124,8 +124,11 @@ def cooperate(
     width: Width,
     rounds: int,
     seed: int,
-) -> np.ndarray:
-    """Algorithm 1 with `accepts` = same clique (l. 20), Algorithm 2 with `accepts` = always."""
+) -> tuple[np.ndarray, list[int]]:
+    """Return actions and messages sent in each round.
+
+    Algorithm 1 with `accepts` = same clique (l. 20), Algorithm 2 with `accepts` = always.
+    """
     V = len(neighbours)
     rngs = [np.random.default_rng(np.random.SeedSequence([seed, v])) for v in range(V)]
     models = [Model(v, kernel, ridge) for v in range(V)]
@@ -146,7 +149,7 @@ def cooperate(
         for v in range(V):
             for origin, x, y in buffers[v]:  # l. 24-32
                 models[v].add(origin, x, y)
-    return actions
+    return actions, post.sent
 
 
 def distribute(
@@ -160,8 +163,11 @@ def distribute(
     width: Width,
     rounds: int,
     seed: int,
-) -> np.ndarray:
-    """Algorithm 3: centres learn from their γ-neighbourhood, the others pull their last arm."""
+) -> tuple[np.ndarray, list[int]]:
+    """Return actions and messages sent in each round.
+
+    Algorithm 3: centres learn from their γ-neighbourhood, the others pull their last arm.
+    """
     V = len(neighbours)
     rngs = [np.random.default_rng(np.random.SeedSequence([seed, v])) for v in range(V)]
     models = [Model(v, kernel, ridge) for v in range(V)]
@@ -194,7 +200,7 @@ def distribute(
         for v in range(V):
             for origin, x, y in buffers[v]:
                 models[v].add(origin, x, y)
-    return actions
+    return actions, post.sent
 
 
 def round_robin(
