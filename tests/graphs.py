@@ -1,9 +1,22 @@
-"""Small graphs as adjacency matrices, and answers by brute force."""
+"""Graphs as adjacency matrices, and answers by brute force."""
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
+
+import coopbandits as cb
+
+
+def ego_facebook():
+    """Read a real network of 4,039 agents, or skip: it is not part of the repository."""
+    name = "shared/networks/ego-facebook.txt.gz"
+    file = next((up / name for up in Path(__file__).parents if (up / name).exists()), None)
+    if file is None:
+        pytest.skip(f"{name} does not lie beside the repository")
+    return cb.Network.from_edges(np.loadtxt(file, dtype=np.int64).tolist())
 
 
 def random_graph(rng, agents, density):

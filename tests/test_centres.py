@@ -1,29 +1,18 @@
-from pathlib import Path
-
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
 
 from coopbandits import centres
 from coopbandits.centres import choose_centres
-from graphs import adjacencies, heaviest_independent_set, path_power, random_graph, side_by_side
-
-
-def ego_facebook(ttl):
-    """Return G_γ of the real network, or skip: it is not part of the repository."""
-    name = "shared/networks/ego-facebook.txt.gz"
-    file = next((up / name for up in Path(__file__).parents if (up / name).exists()), None)
-    if file is None:
-        pytest.skip(f"{name} is not beside the repository")
-    edges = np.loadtxt(file, dtype=np.int64)
-    reach = csr_array(
-        (np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(edges.max() + 1,) * 2
-    )
-    distances = shortest_path(reach, directed=False, unweighted=True)
-    return (distances >= 1) & (distances <= ttl)
+from graphs import (
+    adjacencies,
+    ego_facebook,
+    heaviest_independent_set,
+    path_power,
+    random_graph,
+    side_by_side,
+)
 
 
 def assert_valid(adjacency, chosen):
@@ -182,7 +171,7 @@ def test_a_dense_network_of_the_papers_size_is_solved_exactly(rng):
 @pytest.mark.slow
 @pytest.mark.parametrize(("ttl", "at_most"), [(1, 1.15), (2, 1.0), (3, 1.0)])
 def test_a_social_network_gets_centres_close_to_their_bound(ttl, at_most):
-    adjacency = ego_facebook(ttl)
+    adjacency = ego_facebook().power(ttl).adjacency
     chosen = choose_centres(adjacency)
     assert_valid(adjacency, chosen)
     assert chosen.upper_bound <= at_most * chosen.weight

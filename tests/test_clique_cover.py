@@ -1,29 +1,11 @@
-from pathlib import Path
-
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
 
-from coopbandits import clique_cover
+from coopbandits import clique_cover, independent_set
 from coopbandits.clique_cover import cover_by_cliques
-from graphs import adjacencies, fewest_cliques, path_power, random_graph, side_by_side
-
-
-def ego_facebook(ttl):
-    """Return G_γ of the real network, or skip: it is not part of the repository."""
-    name = "shared/networks/ego-facebook.txt.gz"
-    file = next((up / name for up in Path(__file__).parents if (up / name).exists()), None)
-    if file is None:
-        pytest.skip(f"{name} is not beside the repository")
-    edges = np.loadtxt(file, dtype=np.int64)
-    reach = csr_array(
-        (np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(edges.max() + 1,) * 2
-    )
-    distances = shortest_path(reach, directed=False, unweighted=True)
-    return (distances >= 1) & (distances <= ttl)
+from graphs import adjacencies, ego_facebook, fewest_cliques, path_power, random_graph, side_by_side
 
 
 def assert_valid(adjacency, cover):
@@ -124,8 +106,9 @@ def test_without_effort_the_cover_is_valid_and_its_bound_too(rng, monkeypatch):
     graphs = [random_graph(rng, 25, density) for density in (0.2, 0.5, 0.8)]
     exact = [cover_by_cliques(graph) for graph in graphs]
     assert all(cover.optimal for cover in exact)
-    for limit in ("REGROUP_EFFORT", "DISSOLVE_EFFORT", "SEARCH_EFFORT", "TRIALS"):
+    for limit in ("REGROUP_EFFORT", "DISSOLVE_EFFORT", "SEARCH_EFFORT"):
         monkeypatch.setattr(clique_cover, limit, 0)
+    monkeypatch.setattr(independent_set, "TRIALS", 0)
     hasty = [cover_by_cliques(graph) for graph in graphs]
     for graph, best, cover in zip(graphs, exact, hasty, strict=True):
         assert_valid(graph, cover)
@@ -152,7 +135,7 @@ def test_a_dense_network_of_the_papers_size_is_covered_well(rng):
 @pytest.mark.slow
 @pytest.mark.parametrize(("ttl", "at_most"), [(1, 1.05), (2, 1.0), (3, 1.0)])
 def test_a_social_network_is_covered_close_to_the_bound(ttl, at_most):
-    adjacency = ego_facebook(ttl)
+    adjacency = ego_facebook().power(ttl).adjacency
     cover = cover_by_cliques(adjacency)
     assert_valid(adjacency, cover)
     assert len(cover.cliques) <= at_most * cover.lower_bound

@@ -1,6 +1,4 @@
-import gzip
 import pickle
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -10,8 +8,7 @@ from hypothesis import strategies as st
 
 import coopbandits as cb
 from coopbandits.errors import NetworkError, ParameterError
-
-REAL = Path(__file__).resolve().parents[2] / "shared" / "networks"
+from graphs import ego_facebook
 
 
 def distances_by_hand(network):
@@ -242,11 +239,7 @@ def test_generators_refuse_what_makes_no_network():
 
 
 def test_a_real_network_has_the_counts_that_its_publisher_states():
-    file = REAL / "ego-facebook.txt.gz"
-    if not file.exists():
-        pytest.skip("the ego-facebook file does not lie beside this checkout")
-    with gzip.open(file, "rt") as lines:
-        network = cb.Network.from_edges([tuple(map(int, line.split())) for line in lines])
+    network = ego_facebook()
     assert (len(network), len(network.edges)) == (4039, 88234)
     assert network.diameter == 8
     assert len(network.components) == 1

@@ -4,6 +4,8 @@ import numpy as np
 
 import coopbandits as cb
 
+DIM = 3
+
 NETWORKS = {
     "path": cb.Network.path(7),
     "star": cb.Network.star(8),
@@ -44,3 +46,20 @@ def world_of(problem, seed):
 
 def neighbours_of(network):
     return [network.neighbours(v).tolist() for v in range(len(network))]
+
+
+def eager(ttl=2, **changes):
+    return cb.EagerKernelUCB(
+        **{"kernel": cb.kernels.RBF(), "similarity": cb.similarity.Same(), "ttl": ttl, **changes}
+    )
+
+
+def news(rng, **changes):
+    facts = {
+        "round": 1,
+        "origin": 1,
+        "context": rng.normal(size=DIM),
+        "reward": 1.0,
+        "ttl": 2,
+    }
+    return cb.Message(**{**facts, **changes})

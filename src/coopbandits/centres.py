@@ -29,15 +29,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, frozen
-from coopbandits.clique_cover import (
+from coopbandits.agent_sets import (
     AgentSet,
     closed_neighbourhoods,
     components,
     everyone,
-    heavy_independent_set,
     members,
 )
+from coopbandits.arrays import Array, BoolArray, IntArray, frozen
+from coopbandits.independent_set import heavy_independent_set
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -22,16 +22,21 @@ graph always gets the same cover.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
+from coopbandits.agent_sets import (
+    AgentSet,
+    all_adjacent,
+    closed_neighbourhoods,
+    components,
+    everyone,
+    members,
+)
 from coopbandits.arrays import BoolArray, IntArray, frozen
-
-AgentSet: TypeAlias = int
-"""A set of agents: agent v is in it if bit v is set."""
+from coopbandits.independent_set import heavy_independent_set
 
 REGROUP_EFFORT = 600_000
 """Passes of step 3, times the number of agents in the component."""
@@ -39,8 +44,6 @@ DISSOLVE_EFFORT = 4_000_000
 """Moves of step 4, times the number of cliques to choose from."""
 SEARCH_EFFORT = 4_000_000
 """Nodes of step 5, times the number of agents in the component."""
-TRIALS = 20_000
-"""Agents that are tried, one by one, to improve an independent set."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,106 +98,6 @@ def cover_by_cliques(adjacency: BoolArray) -> CliqueCover:
         cliques=tuple(tuple(clique) for clique in grouped.values()),
         lower_bound=lower_bound,
     )
-
-
-def closed_neighbourhoods(adjacency: BoolArray) -> list[AgentSet]:
-    """Whom each agent hears, itself included, as sets."""
-    closed = adjacency | np.eye(len(adjacency), dtype=np.bool_)
-    packed = np.packbits(closed, axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
-
-
-def members(agents: AgentSet) -> Iterator[int]:
-    """List a set in ascending order."""
-    while agents:
-        lowest = agents & -agents
-        yield lowest.bit_length() - 1
-        agents ^= lowest
-
-
-def everyone(count: int) -> AgentSet:
-    """Return the set of agents 0 … count − 1."""
-    return (1 << count) - 1
-
-
-def all_adjacent(neighbourhoods: Sequence[AgentSet], agents: Iterable[int]) -> bool:
-    """Whether a group of agents is a clique."""
-    agents = list(agents)
-    group = sum(1 << agent for agent in agents)
-    return all(group & ~neighbourhoods[agent] == 0 for agent in agents)
-
-
-def components(neighbourhoods: Sequence[AgentSet], agents: AgentSet) -> Iterator[list[int]]:
-    """Split some of the agents into connected components, by lowest member."""
-    while agents:
-        reached, frontier = 0, agents & -agents
-        while frontier:
-            reached |= frontier
-            heard = 0
-            for agent in members(frontier):
-                heard |= neighbourhoods[agent]
-            frontier = heard & agents & ~reached
-        agents &= ~reached
-        yield list(members(reached))
-
-
-def heavy_independent_set(
-    adjacency: BoolArray, weights: IntArray, *, enough: int | None = None
-) -> list[int]:
-    """Find a heavy set of agents of whom no two are adjacent; it is always maximal.
-
-    Record-to-record travel: force one agent after the other into the set, drop whoever is in its
-    way, refill greedily, and go on from there if the weight is not below the best one by more
-    than a tolerance, which shrinks from one mean weight to 0.
-
-    Args:
-        adjacency: (V, V) symmetric, with an empty diagonal.
-        weights: (V,) whole numbers above 0.
-        enough: A weight at which to stop.
-    """
-    agents = len(adjacency)
-    neighbours = [np.flatnonzero(row) for row in adjacency]
-    chosen = np.zeros(agents, dtype=np.bool_)
-    in_the_way = np.zeros(agents, dtype=np.int64)  # the weight of each agent's chosen neighbours
-
-    def insert(agent: int) -> int:
-        gain = weights[agent] - in_the_way[agent]
-        for dropped in neighbours[agent][chosen[neighbours[agent]]]:
-            chosen[dropped] = False
-            in_the_way[neighbours[dropped]] -= weights[dropped]
-        chosen[agent] = True
-        in_the_way[neighbours[agent]] += weights[agent]
-        return int(gain)
-
-    def refill(barred: BoolArray) -> int:
-        total = 0
-        while True:
-            gains = np.where(chosen | barred, 0, weights - in_the_way)
-            best = int(gains.argmax())
-            if gains[best] <= 0:
-                return total
-            total += insert(best)
-
-    weight = record = refill(chosen)
-    record_set = chosen.copy()
-    trials = min(25 * agents, TRIALS)
-    for trial in range(trials):
-        if enough is not None and record >= enough:
-            break
-        agent = trial % agents
-        if chosen[agent]:
-            continue
-        before = chosen.copy(), in_the_way.copy()
-        gain = insert(agent)
-        gain += refill(adjacency[agent])
-        tolerance = float(weights.mean()) * (1 - trial / trials)
-        if gain < 0 and weight + gain < record - tolerance:
-            chosen, in_the_way = before
-            continue
-        weight += gain
-        if weight > record:
-            record, record_set = weight, chosen.copy()
-    return np.flatnonzero(record_set).tolist()
 
 
 def _fold(neighbourhoods: Sequence[AgentSet]) -> tuple[AgentSet, list[tuple[int, int]]]:
