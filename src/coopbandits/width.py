@@ -51,9 +51,10 @@ class SelfNormalised:
     r"""w = B + (R/√λ)·√(log det(I + K/λ) + 2 ln(V/δ)).
 
     Guarantee: if F has norm at most B in the RKHS of the kernel K in use and the noise is
-    R-sub-Gaussian, then with probability at least 1 − δ, |F − mean| ≤ w·σ at every context, in
-    every round and for all V agents at once; for every λ > 0. With the linear kernel this is OFUL.
-    Not covered: a K_z that is learnt, and delays that depend on rewards.
+    independent and R-sub-Gaussian, then with probability at least 1 − δ, |F − mean| ≤ w·σ at every
+    context, in every round and for all agents that learn from others at once; for every λ > 0. An
+    agent that learns from nobody else has V = 1 and holds its bound by itself. With the linear
+    kernel this is OFUL. Not covered: a K_z that is learnt, and delays that depend on rewards.
 
     Deviation from the paper: Lemma 1 multiplies σ², omits 1/√λ and the 1/λ in the determinant; the
     theorem that it cites has σ, and the rest follows for any λ (docs/widths.md).
@@ -116,8 +117,9 @@ class Srinivas:
     `InformationGain`.
 
     Guarantee: with probability at least 1 − δ, |F − mean| ≤ w·σ in every round, for one agent, if
-    F has norm at most B and the noise is bounded by √λ (λ is the noise variance of their model, so
-    set `ridge` to the square of the noise's bound). The constant is very large in practice.
+    F has norm at most B, the noise is bounded by √λ (λ is the noise variance of their model, so
+    set `ridge` to the square of the noise's bound), and `gain` bounds the largest information gain;
+    with the realised gain it is a heuristic. The constant is very large in practice.
 
     Deviation from the paper: Remark 1 prints 2B; the theorem has the squared norm.
     """

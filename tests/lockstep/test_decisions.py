@@ -173,6 +173,18 @@ def test_the_bound_is_for_all_agents_at_once_or_for_one_that_listens_to_nobody()
             assert decision.width == pytest.approx(literal_width, rel=1e-12)
 
 
+@pytest.mark.parametrize("ridge", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_both_engines_agree_for_small_and_large_ridges(kernel, ridge):
+    network = NETWORKS["grid"]
+    problem = cb.problems.kernel(network, dim=3, actions=5, noise=0.2)
+    for make in (cb.CoopKernelUCB, cb.EagerKernelUCB):
+        policy = make(
+            kernel=KERNELS[kernel][0], similarity=problem.similarity, ttl=2, ridge=ridge, eta=0.5
+        )
+        both_engines(problem, policy, seed=1, rounds=20)
+
+
 LISTENS = [Myself(), Clique(), Neighbourhood(), Centre(), Everyone(lag=0), Everyone(lag=1)]
 
 

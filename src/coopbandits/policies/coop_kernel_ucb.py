@@ -20,7 +20,8 @@ def CoopKernelUCB(
 ) -> Policy:
     r"""Coop-KernelUCB: argmax F̂_v(z_v, x) + (η/√λ)·σ_v(z_v, x) over the clique's observations.
 
-    The only one of the three with a regret bound for agents whose problems differ (Theorem 1).
+    The only one of the three with a regret bound for agents whose problems differ (Theorem 1; its
+    rate, for its constants do not hold as printed, see docs/paper-map.md).
     """
     return Policy(
         name="Coop-KernelUCB",
