@@ -83,7 +83,7 @@ class FollowCentre:
     judges: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if short(self.follow_rule) not in ("'nearest'", "'same'"):
+        if self.follow_rule not in ("nearest", "same"):
             raise ParameterError(
                 f"follow={short(self.follow_rule)} is not known; expected 'nearest' or 'same'"
             )

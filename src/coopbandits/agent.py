@@ -34,7 +34,6 @@ from coopbandits.arrays import (
     short,
 )
 from coopbandits.errors import (
-    CoopBanditsError,
     InputError,
     LocalProtocolError,
     ParameterError,
@@ -108,7 +107,7 @@ class Agent:
         held = self._observations, self._arm
         try:
             index, facts = self._choose(offered)
-        except CoopBanditsError:
+        except Exception:
             self._observations, self._arm = held
             raise
         self._dim = offered.shape[1]
@@ -214,7 +213,7 @@ class Agent:
                 )
         try:
             return cls(policy, network, header["agent"])._refilled(header, arrays)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
             raise StateError(f"the stored agent's contents make no sense: {error!r}") from error
 
     def _refilled(self, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> "Agent":

@@ -95,11 +95,7 @@ class Exact:
         for group in self._groups:
             if not self._in_turn:
                 group.learn_due(t, self._contexts, self._rewards)
-            members = group.members[judging[group.members]]
-            rows = np.concatenate(
-                [np.arange(offer.starts[v], offer.starts[v] + offer.sizes[v]) for v in members]
-                or [members]
-            )
+            rows = np.flatnonzero((judging & group.is_member)[offer.agents])
             if rows.size:
                 group.believe(t, offer, rows, self._contexts, self._rewards).put(belief, rows)
         knows = judging & (belief.count[offer.starts] > 0)
@@ -127,6 +123,7 @@ class _Group:
 
     def __init__(self, policy: Policy, plan: Plan, members: IntArray, sources: IntArray) -> None:
         self.members, self.sources = members, sources
+        self.is_member = np.isin(np.arange(len(plan.lags)), members)
         self.lags = plan.lags[:, sources].copy()
         # a source's news is common once the member it reaches last has it
         self.common_lag = plan.lags[np.ix_(members, sources)].max(axis=0).astype(np.int64)

@@ -62,17 +62,14 @@ def play(
             refused before it starts.
         on_round: Called after each round t = 1 … T, for a progress display.
     """
-    for name, given, kind in [("problem", problem, Problem), ("policy", policy, Policy)]:
-        if not isinstance(given, kind):
-            raise ParameterError(
-                f"{name}={short(given)} is no {name}; expected a value of coopbandits.{name}s"
-                if name == "problem"
-                else f"{name}={short(given)} is no {name}; expected e.g. coopbandits.LinUCB()"
-            )
+    if not isinstance(problem, Problem):
+        raise ParameterError(f"{short(problem)} is no problem; coopbandits.problems makes some")
+    if not isinstance(policy, Policy):
+        raise ParameterError(f"{short(policy)} is no policy; coopbandits.LinUCB() makes one")
     T, seed = as_count(rounds, "rounds"), as_seed(seed)
     if problem.horizon is not None and problem.horizon < T:
         raise ParameterError(f"rounds={T}, but the problem has only {problem.horizon}")
-    if short(engine) not in map(repr, ("auto", *ENGINES)):
+    if engine not in ("auto", *ENGINES):
         raise ParameterError(
             f"engine={short(engine)} is not known; expected 'auto', {', '.join(map(repr, ENGINES))}"
         )

@@ -62,6 +62,6 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
                 raise ValueError(f"the array {name!r} holds NaN or infinity")
         if offset != len(data) - 4:
             raise ValueError("there is more than the header lists")
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise StateError(f"the stored agent's contents make no sense: {error!r}") from error
     return header, arrays
