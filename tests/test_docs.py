@@ -24,6 +24,11 @@ def test_the_readmes_python_examples_run_and_print_what_they_say():
     assert shown.strip() == promised.strip()
 
 
+def test_the_architectures_example_runs():
+    [block] = python_blocks(ROOT / "docs" / "architecture.md")
+    subprocess.run([sys.executable, "-c", block], capture_output=True, check=True)
+
+
 def test_every_test_that_the_paper_map_names_exists():
     text = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
     named = 0

@@ -13,7 +13,7 @@ theirs as far as their problem resembles its own (Dubey & Pentland, ICML 2020).
     run.regret.sum(axis=0).mean()
 """
 
-from coopbandits import errors, kernels, problems, similarity, width
+from coopbandits import act, errors, kernels, listen, problems, similarity, width
 from coopbandits.agent import Agent, Decision
 from coopbandits.messages import Message
 from coopbandits.network import Network
@@ -53,8 +53,10 @@ __all__ = [
     "Policy",
     "Run",
     "Uniform",
+    "act",
     "errors",
     "kernels",
+    "listen",
     "play",
     "problems",
     "similarity",

@@ -169,7 +169,7 @@ class Network:
         return cls.from_edges([*beside.tolist(), *below.tolist()], agents=height * width)
 
     @classmethod
-    def erdos_renyi(cls, agents: int, p: float, *, seed: int) -> "Network":
+    def erdos_renyi(cls, agents: int, p: float, *, seed: int = 0) -> "Network":
         """Join each pair with probability p; draw anew until the network is connected."""
         count, rng = (
             as_count(agents, "agents", most=LARGEST_NETWORK),
@@ -189,7 +189,7 @@ class Network:
         )
 
     @classmethod
-    def barabasi_albert(cls, agents: int, m: int, *, seed: int) -> "Network":
+    def barabasi_albert(cls, agents: int, m: int, *, seed: int = 0) -> "Network":
         """Let each new agent join m others, those with many edges preferred."""
         import networkx  # noqa: PLC0415 (heavy; only this generator needs it)
 
