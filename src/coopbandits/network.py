@@ -41,7 +41,7 @@ class Network:
 
     def __init__(self, adjacency: BoolArray, *, directed: bool) -> None:
         """Take a (V, V) matrix of who sends to whom; `from_edges` and others make it."""
-        matrix = np.array(adjacency)
+        matrix = np.array(adjacency) if hasattr(adjacency, "dtype") else np.empty(0)
         if matrix.dtype != np.bool_ or matrix.ndim != 2 or len(matrix) != matrix.shape[1]:
             raise NetworkError(
                 f"an adjacency matrix of shape {matrix.shape} and type {matrix.dtype} was given; "

@@ -102,6 +102,7 @@ class Plan:
         leaders: (V,) whom v follows, −1 for nobody.
         leader_lags: (V,) the rounds after which v knows its leader's arm.
         carrier: The edges that messages use.
+        in_turn: Whether agents take turns within a round, some hearing of others in the same one.
     """
 
     kernel: JointKernel
@@ -110,11 +111,7 @@ class Plan:
     leaders: IntArray
     leader_lags: Array
     carrier: Network
-
-    @property
-    def in_turn(self) -> bool:
-        """Whether agents take turns within a round: some know what others saw in the same one."""
-        return bool((self.lags == 0).any())
+    in_turn: bool
 
 
 def plan(policy: Policy, network: Network) -> Plan:
@@ -141,6 +138,7 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
         leaders=frozen(leaders),
         leader_lags=frozen(np.where(leaders >= 0, arrival, np.inf)),
         carrier=carrier,
+        in_turn=bool((heard == 0).any()),
     )
 
 
