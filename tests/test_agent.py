@@ -289,6 +289,27 @@ def test_a_width_that_raises_changes_nothing(network, rng):
     assert agent.to_bytes() == before
 
 
+def test_a_first_decide_that_raises_keeps_messages_of_another_length(network, rng):
+    agent = eager(width=cb.width.InformationGain(gain=negative_later)).agent(2, network)
+    agent.receive(news(rng))
+    agent.receive(news(rng, round=2, context=np.ones(7)))
+    before = agent.to_bytes()
+    with pytest.raises(InputError, match=r"gain\(1\) must be >= 0"):
+        agent.decide(rng.normal(size=(3, DIM)))
+    assert agent.to_bytes() == before
+    assert agent.known == 2
+
+
+def test_a_follower_keeps_no_data_once_it_is_led(rng):
+    follower = cb.DistKernelUCB(kernel=cb.kernels.RBF()).agent(1, cb.Network.complete(3))
+    follower.reward(follower.decide(rng.normal(size=(2, DIM))).id, 1.0)
+    follower.receive(news(rng, origin=0, ttl=1))
+    [message] = follower.reward(follower.decide(rng.normal(size=(2, DIM))).id, 1.0)
+    follower.observe(rng.normal(size=DIM), 1.0)
+    assert follower.known == 1
+    assert message.round == 2
+
+
 def negative_later(n):
     return -float(n)
 
