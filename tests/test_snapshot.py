@@ -1,5 +1,7 @@
 """Agents as bytes: stored, restored, damaged, forged, another's, and of an older version."""
 
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -172,6 +174,21 @@ def test_forged_bytes_are_refused(agent, network, rng, forge):
     forge(header, arrays)
     with pytest.raises(StateError, match="make no sense"):
         cb.Agent.from_bytes(snapshot.pack(header, arrays), policy=agent.policy, network=network)
+
+
+def test_bytes_with_more_than_the_header_lists_are_refused(agent, network):
+    padded = agent.to_bytes()[:-4] + b"and more"
+    sealed = padded + struct.pack("<I", zlib.crc32(padded))
+    with pytest.raises(StateError, match="more than the header lists"):
+        cb.Agent.from_bytes(sealed, policy=agent.policy, network=network)
+
+
+def test_bytes_whose_header_is_no_header_are_refused(agent, network):
+    for text in (b"[" * 100_000, b"\xff\xfe", b"[]", b"{}"):
+        body = struct.pack("<3sBI", b"CBa", 1, len(text)) + text
+        sealed = body + struct.pack("<I", zlib.crc32(body))
+        with pytest.raises(StateError, match="make no sense"):
+            cb.Agent.from_bytes(sealed, policy=agent.policy, network=network)
 
 
 def test_an_agent_stored_by_the_first_version_is_still_read():
