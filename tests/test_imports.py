@@ -86,7 +86,15 @@ def test_core_opens_nothing_prints_nothing_and_has_no_global_randomness(file):
 
 
 def test_importing_the_package_leaves_heavy_modules_alone():
-    heavy = ["matplotlib", "networkx", "scipy.optimize", "scipy.spatial", "scipy.special", "rich"]
+    heavy = [
+        "matplotlib",
+        "networkx",
+        "scipy",
+        "scipy.optimize",
+        "scipy.spatial",
+        "scipy.special",
+        "rich",
+    ]
     code = f"import sys, coopbandits; print([m for m in {heavy!r} if m in sys.modules])"
     shown = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

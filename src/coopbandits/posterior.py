@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cholesky
-from scipy.linalg.blas import dtrsm
 
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel
@@ -239,8 +237,8 @@ def deviation(variance: Array) -> Array:
 
 def _cholesky(S: Array) -> Array:
     try:
-        return cholesky(S, lower=True, check_finite=False)
-    except LinAlgError as error:
+        return np.asarray(np.linalg.cholesky(S), dtype=np.float64)
+    except np.linalg.LinAlgError as error:
         raise ParameterError(
             "a Gram matrix is not positive definite to machine precision: the ridge is too small "
             f"beside the kernel (K/λ above about {_LARGEST_RATIO:g}), or K is no kernel"
@@ -248,6 +246,8 @@ def _cholesky(S: Array) -> Array:
 
 
 def _solve_lower(corner: Array, B: Array) -> Array:
+    from scipy.linalg.blas import dtrsm  # noqa: PLC0415 (half of the import time, if at the top)
+
     # The transpose of a row-major lower block is a column-major upper one: BLAS reads it as it is.
     return dtrsm(1.0, corner.T, B, lower=0, trans_a=1)
 
