@@ -17,7 +17,7 @@ import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from scipy import stats
 
@@ -70,8 +70,8 @@ def run_all(console: Console, trials: int, rounds: int) -> dict[str, npt.NDArray
         TextColumn("{task.description:<18}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("regret so far {task.fields[regret]}"),
-        TimeRemainingColumn(),
+        TextColumn("mean regret {task.fields[regret]:>5}"),
+        TimeElapsedColumn(),
     ]
     with ProcessPoolExecutor(2) as pool, Progress(*columns, console=console) as progress:
         bars = {name: progress.add_task(name, total=trials, regret="–") for name in COLOURS}
@@ -93,10 +93,10 @@ def run_all(console: Console, trials: int, rounds: int) -> dict[str, npt.NDArray
 def show_table(console: Console, curves: dict[str, npt.NDArray[np.float64]]) -> None:
     """Print final regret per agent, and the difference to working alone, paired by trial."""
     alone = curves["alone (LinUCB)"][:, -1]
-    table = Table(title="Final regret per agent, mean ± 95% interval")
+    table = Table(title=f"Final regret per agent, mean ± 95% interval of {len(alone)} trials")
     table.add_column("policy")
     table.add_column("regret", justify="right")
-    table.add_column("difference to alone", justify="right")
+    table.add_column("difference to alone, paired", justify="right")
     for name, curve in curves.items():
         final = curve[:, -1]
         gap = final - alone
@@ -110,7 +110,7 @@ def show_table(console: Console, curves: dict[str, npt.NDArray[np.float64]]) -> 
 
 def draw(curves: dict[str, npt.NDArray[np.float64]], title: str, file: Path) -> None:
     """Draw the regret curves with their 95% bands."""
-    figure, axes = plt.subplots(figsize=(7.2, 4.2), dpi=150, layout="constrained")
+    figure, axes = plt.subplots(figsize=(7.6, 4.2), dpi=150, layout="constrained")
     for name, curve in curves.items():
         t, mean, half = np.arange(1, curve.shape[1] + 1), curve.mean(axis=0), half_width(curve)
         axes.plot(t, mean, color=COLOURS[name], lw=2)
@@ -153,14 +153,19 @@ def main() -> None:
     curves = run_all(console, options.trials, options.rounds)
     show_table(console, curves)
     figure = options.out / "regret.png"
-    draw(curves, f"{AGENTS} agents, {tasks} tasks, one network", figure)
+    draw(
+        curves,
+        f"{AGENTS} agents, {tasks} tasks: mean of {options.trials} trials, 95% bands",
+        figure,
+    )
     with (options.out / "regret.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["policy", "seed", "final regret per agent"])
+        writer.writerow(["policy", "seed", "round", "cumulative regret per agent"])
         writer.writerows(
-            [name, seed, f"{value:.6f}"]
+            [name, seed, t, f"{value:.6f}"]
             for name, curve in curves.items()
-            for seed, value in enumerate(curve[:, -1])
+            for seed, values in enumerate(curve)
+            for t, value in enumerate(values, start=1)
         )
     console.print(f"Figure: {figure}\nNumbers: {options.out / 'regret.csv'}")
 

@@ -15,17 +15,18 @@ def python_blocks(file):
 
 
 def test_the_readmes_python_examples_run_and_print_what_they_say():
-    first, second = python_blocks(ROOT / "README.md")
+    first, *others = python_blocks(ROOT / "README.md")
     code, _, promised = first.rpartition("# ")
     assert len(code.splitlines()) <= 11  # ten lines and an empty one
     shown = subprocess.run(
-        [sys.executable, "-c", code + second], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code + "".join(others)], capture_output=True, text=True, check=True
     ).stdout
     assert shown.strip() == promised.strip()
 
 
-def test_the_architectures_example_runs():
-    [block] = python_blocks(ROOT / "docs" / "architecture.md")
+@pytest.mark.parametrize("document", ["architecture.md", "deploy.md"])
+def test_the_documents_examples_run(document):
+    [block] = python_blocks(ROOT / "docs" / document)
     subprocess.run([sys.executable, "-c", block], capture_output=True, check=True)
 
 
@@ -41,7 +42,8 @@ def test_every_test_that_the_paper_map_names_exists():
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "docs/architecture.md", "docs/paper-map.md", "CONTRIBUTING.md"]
+    "document",
+    ["README.md", "docs/architecture.md", "docs/deploy.md", "docs/paper-map.md", "CONTRIBUTING.md"],
 )
 def test_every_module_that_a_document_names_exists(document):
     text = (ROOT / document).read_text(encoding="utf-8")
@@ -65,4 +67,4 @@ def test_the_examples_run(tmp_path):
     ).stdout
     assert "Eager-KernelUCB" in shown
     assert (tmp_path / "regret.png").stat().st_size > 10_000
-    assert len((tmp_path / "regret.csv").read_text(encoding="utf-8").splitlines()) == 1 + 4 * 2
+    assert len((tmp_path / "regret.csv").read_text(encoding="utf-8").splitlines()) == 1 + 4 * 2 * 4

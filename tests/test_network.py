@@ -186,8 +186,8 @@ def test_edges_that_make_no_network_are_refused(edges, agents, complaint):
 @pytest.mark.parametrize(
     ("adjacency", "complaint"),
     [
-        ([(0, 1)], "expected .V, V. of True and False"),
-        (np.ones((2, 3), dtype=bool), "expected .V, V. of True and False"),
+        ([(0, 1)], "expected a .V, V. array of True and False"),
+        (np.ones((2, 3), dtype=bool), "expected a .V, V. array of True and False"),
         (np.eye(2, dtype=bool), "empty diagonal"),
         (np.zeros((0, 0), dtype=bool), "at least one agent"),
         (np.triu(np.ones((3, 3), dtype=bool), k=1), "symmetric unless directed"),

@@ -52,6 +52,12 @@ def test_messages_on_a_path_are_counted_by_hand():
     assert run.bytes.tolist() == [m * (24 + 8 * 4) for m in [4, 10, 10, 10]]
 
 
+def test_a_run_says_what_it_is_in_one_line():
+    run = cb.play(ragged(cb.Network.path(3), dim=3), POLICY, rounds=4)
+    assert repr(run).startswith("Run(4 rounds of 3 agents, regret per agent ")
+    assert repr(run).endswith(", 34 messages, engine exact)")
+
+
 def test_progress_is_reported_after_every_round():
     seen = []
     cb.play(ragged(NETWORKS["grid"]), cb.LinUCB(), rounds=5, on_round=seen.append)

@@ -83,6 +83,12 @@ def test_a_similarity_for_other_agents_is_refused_before_anything_is_played():
         policy.agent(0, cb.Network.path(3))
 
 
+def test_a_policy_can_be_given_another_name():
+    policy = cb.LinUCB(eta=0.3)
+    assert policy.named("LinUCB, η = 0.3").name == "LinUCB, η = 0.3"
+    assert policy.named("other").fingerprint == policy.fingerprint
+
+
 def test_a_graph_that_is_no_network_of_ours_is_refused():
     for graph in ([(0, 1)], nx.path_graph(3), None):
         with pytest.raises(ParameterError, match=r"expected a coopbandits\.Network"):

@@ -120,7 +120,9 @@ class Agent:
         """Learn what a decision brought, and return the message to send to `recipients`."""
         value = as_reward(y)
         if not is_whole(decision):
-            raise LocalProtocolError(f"a decision's id is a whole number, got {short(decision)}")
+            raise LocalProtocolError(
+                f"a decision's id is a whole number, as decision.id is; got {short(decision)}"
+            )
         if decision not in self._open:
             raise LocalProtocolError(
                 f"decision {decision} has its reward already"
@@ -202,7 +204,11 @@ class Agent:
 
     @classmethod
     def from_bytes(cls, data: bytes, *, policy: Policy, network: Network) -> "Agent":
-        """Restore an agent that takes the same decisions, to the bit."""
+        """Restore an agent that takes the same decisions, to the bit.
+
+        From then on it must be the only one: bytes older than the agent's last decision or reward
+        make it use ids again that neighbours and late rewards know already (docs/deploy.md).
+        """
         _check_kinds(policy, network)
         header, arrays = snapshot.unpack(data)
         for what, expected in [("policy", policy.fingerprint), ("network", network.fingerprint)]:

@@ -125,7 +125,7 @@ class Relay:
         if message.origin == self.agent and (self.agent, message.round) not in self.hops:
             raise RemoteProtocolError(
                 f"a message of round {message.round} bears the name of agent {self.agent}, who "
-                "never sent it"
+                "never sent it, or was restored from bytes stored before it did"
             )
         return message
 

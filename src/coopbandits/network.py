@@ -39,13 +39,13 @@ LARGEST_NETWORK = 50_000
 class Network:
     """The agents and who can send to whom. Never changes once made."""
 
-    def __init__(self, adjacency: BoolArray, *, directed: bool) -> None:
+    def __init__(self, adjacency: BoolArray, *, directed: bool = False) -> None:
         """Take a (V, V) matrix of who sends to whom; `from_edges` and others make it."""
         matrix = np.array(adjacency) if hasattr(adjacency, "dtype") else np.empty(0)
         if matrix.dtype != np.bool_ or matrix.ndim != 2 or len(matrix) != matrix.shape[1]:
             raise NetworkError(
-                f"an adjacency matrix of shape {matrix.shape} and type {matrix.dtype} was given; "
-                "expected (V, V) of True and False; Network.from_edges takes pairs"
+                f"{short(adjacency)} is no adjacency matrix; expected a (V, V) array of True and "
+                "False; Network.from_edges takes pairs, Network.from_networkx a graph"
             )
         if (
             len(matrix) == 0
@@ -78,8 +78,8 @@ class Network:
         return _rebuilt, (self._adjacency, self._directed)
 
     def __repr__(self) -> str:
-        kind = "arcs" if self._directed else "edges"
-        return f"Network({len(self)} agents, {len(self.edges)} {kind})"
+        kind, plural = "arc" if self._directed else "edge", "s" * (len(self.edges) != 1)
+        return f"Network({len(self)} agents, {len(self.edges)} {kind}{plural})"
 
     @classmethod
     def from_edges(
@@ -123,7 +123,10 @@ class Network:
 
     @classmethod
     def from_networkx(cls, graph: "networkx.Graph") -> "Network":
-        """Build a network of a NetworkX graph whose nodes are 0 … V−1, in any order."""
+        """Build a network of a NetworkX graph whose nodes are 0 … V−1, in any order.
+
+        Weights and other attributes of edges are not used.
+        """
         if not hasattr(graph, "nodes") or not hasattr(graph, "is_directed"):
             raise NetworkError(f"expected a networkx graph, got {short(graph)}")
         nodes = set(graph.nodes)
@@ -316,7 +319,10 @@ def _as_pairs(edges: Iterable[tuple[int, int]]) -> IntArray:
     except ValueError:
         pairs = np.empty(0)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise NetworkError(f"edges must be pairs (i, j) of agents 0 … V−1, got {short(listed[:4])}")
+        raise NetworkError(
+            f"edges must be pairs (i, j) of agents 0 … V−1, got {short(listed[:4])}; "
+            "Network.from_networkx takes a NetworkX graph"
+        )
     return pairs.astype(np.int64)
 
 

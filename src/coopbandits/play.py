@@ -33,6 +33,13 @@ class Run:
     bytes: IntArray
     engine: str
 
+    def __repr__(self) -> str:
+        T, V = self.regret.shape
+        return (
+            f"Run({T} rounds of {V} agents, regret per agent {self.regret_per_agent[-1]:.4g}, "
+            f"{self.messages.sum()} messages, engine {self.engine})"
+        )
+
     @property
     def regret_per_agent(self) -> Array:
         """(T,) cumulative regret, averaged over agents: R̂(t) of the paper."""

@@ -4,7 +4,7 @@
 for one network, once, for the simulator and for single agents alike.
 """
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from types import BuiltinFunctionType, FunctionType
@@ -33,6 +33,15 @@ _ANSWERS = {
     "similarity": Similarity,
     "width": Width,
     "act": Act,
+}
+
+
+_SUCH_AS = {
+    "kernel": "coopbandits.kernels.RBF(), called, not a class or a name",
+    "listen": "coopbandits.listen.Neighbourhood()",
+    "similarity": "coopbandits.similarity.Known(matrix=…) of a matrix or Clusters(…) of labels",
+    "width": "coopbandits.width.SelfNormalised()",
+    "act": "coopbandits.act.UpperBound()",
 }
 
 
@@ -70,7 +79,7 @@ class Policy:
             if not isinstance(given, protocol) or isinstance(given, type):
                 raise ParameterError(
                     f"{field}={short(given)} is no {protocol.__name__.lower()}; expected a value "
-                    f"such as those of coopbandits.{protocol.__module__.rpartition('.')[2]}"
+                    f"such as {_SUCH_AS[field]}"
                 )
         object.__setattr__(self, "ttl", as_count(self.ttl, "ttl"))
         object.__setattr__(self, "ridge", as_positive(self.ridge, "ridge"))
@@ -81,6 +90,10 @@ class Policy:
         from coopbandits.agent import Agent  # noqa: PLC0415 (an agent knows its policy)
 
         return Agent(self, network, agent, seed=seed)
+
+    def named(self, name: str) -> "Policy":
+        """Return the same policy under another name, for tables and figures."""
+        return replace(self, name=name)
 
     @property
     def fingerprint(self) -> str:

@@ -72,8 +72,8 @@ class Known:
             named = {"contexts": by_contexts, "kernel": by_kernel, "matrix": by_matrix}
             given = [f"{name}=" for name, is_given in named.items() if is_given]
             raise ParameterError(
-                f"Known got {' and '.join(given) or 'nothing'}; expected either matrix= alone, "
-                "or contexts= with kernel="
+                f"Known got {' and '.join(given) or 'nothing'} and no more; expected either "
+                "matrix= alone, or contexts= together with kernel="
             )
         if kernel is not None:
             z = as_contexts(contexts, "the network contexts")

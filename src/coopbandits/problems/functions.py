@@ -35,7 +35,8 @@ def functions(
     own = list(functions) if hasattr(functions, "__iter__") else []
     if len(own) != len(network) or not all(map(callable, own)):
         raise ParameterError(
-            f"expected one function for each of {len(network)} agents, got {short(functions)}"
+            f"expected one function for each of {len(network)} agents, got {len(own)}: "
+            f"{short(functions)}"
         )
     if not callable(decision_sets):
         raise ParameterError(

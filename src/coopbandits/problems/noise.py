@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import Array, as_not_negative
+from coopbandits.arrays import Array, as_not_negative, is_real, short
 from coopbandits.errors import ParameterError
 
 
@@ -79,4 +79,9 @@ def as_noise(noise: object) -> Noise:
     """Settle a problem's `noise=`: a law, or a number for Gaussian noise."""
     if isinstance(noise, Noise) and not isinstance(noise, type):
         return noise
-    return Gaussian(as_not_negative(noise, "noise (a law, or a number for Gaussian noise)"))
+    if not is_real(noise):
+        raise ParameterError(
+            "noise must be a number, for Gaussian noise, or a law such as problems.Bernoulli(); "
+            f"got {short(noise)}"
+        )
+    return Gaussian(as_not_negative(noise, "noise"))

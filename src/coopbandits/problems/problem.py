@@ -111,6 +111,9 @@ class Simulated:
     kernel: Kernel | None = None
     norm: float | None = None
 
+    def __repr__(self) -> str:
+        return f"Simulated({self.name}, {len(self.network)} agents, {self.noise})"
+
     @property
     def horizon(self) -> None:
         """None: rounds are drawn as they are needed."""

@@ -11,6 +11,7 @@ from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, short
 from coopbandits.errors import ShapeError
 from coopbandits.network import Network, as_network
 from coopbandits.problems.problem import Round, stacked
+from coopbandits.similarity import Similarity
 
 Nested = npt.NDArray[Any] | Sequence[Sequence[Any]]
 
@@ -21,7 +22,15 @@ class Recorded:
 
     network: Network
     rounds: tuple[Round, ...]
+    similarity: Similarity | None = None
     name: str = "table"
+
+    def __repr__(self) -> str:
+        sizes = np.concatenate([offer.sizes for offer in self.rounds])
+        return (
+            f"Recorded({len(self.network)} agents, {self.horizon} rounds, {sizes.min()} … "
+            f"{sizes.max()} actions of {self.rounds[0].contexts.shape[1]} numbers)"
+        )
 
     @property
     def horizon(self) -> int:
@@ -34,21 +43,30 @@ class Recorded:
 
 
 def table(
-    network: Network, contexts: Nested, rewards: Nested, expected: Nested | None = None
+    network: Network,
+    contexts: Nested,
+    rewards: Nested,
+    expected: Nested | None = None,
+    *,
+    similarity: Similarity | None = None,
 ) -> Recorded:
     """Play recorded data.
 
     Args:
         network: The agents.
         contexts: (T, V, K, d), or nested lists [t][v] of (K, d) where sets differ in size.
-        rewards: (T, V, K), or nested lists [t][v] of (K,): what pulling each action brings.
-        expected: As rewards, their expectations: regret is measured against them; without them,
-            against the rewards.
+        rewards: (T, V, K), or nested lists [t][v] of (K,): what each offered action brings, also
+            those that were not taken. Logs of the taken actions alone cannot be replayed.
+        expected: As rewards, their expectations: regret is measured against them. Without them it
+            is measured against the rewards, and includes noise that no policy can foresee.
+        similarity: The true K_z, if it is known, for comparisons.
     """
     as_network(network)
     given_tables = {"contexts": contexts, "rewards": rewards, "expected": expected}
     for name, given in given_tables.items():
-        if not hasattr(given, "__len__") and not (name == "expected" and given is None):
+        if (isinstance(given, str) or not hasattr(given, "__len__")) and not (
+            name == "expected" and given is None
+        ):
             raise ShapeError(f"{name} must be an array or nested lists, got {short(given)}")
     horizon = len(contexts)
     if horizon == 0:
@@ -70,14 +88,18 @@ def table(
                 f"{rounds[0].contexts.shape[1]} in round 1; expected one dimension for all"
             )
         rounds.append(Round(agents, X, f, y))
-    return Recorded(network, tuple(rounds))
+    return Recorded(network, tuple(rounds), similarity)
 
 
 def _sets(network: Network, row: Any, t: int) -> list[Array]:
     _check_agents("contexts", row, len(network), t)
     sets = [as_contexts(x, f"the decision set contexts[{t}][{v}]") for v, x in enumerate(row)]
-    if len({offered.shape[1] for offered in sets}) > 1:
-        raise ShapeError(f"the decision sets contexts[{t}] have contexts of different lengths")
+    for v, offered in enumerate(sets):
+        if offered.shape[1] != sets[0].shape[1]:
+            raise ShapeError(
+                f"contexts[{t}][{v}] has contexts of {offered.shape[1]} numbers, contexts[{t}][0] "
+                f"of {sets[0].shape[1]}; expected one dimension for all"
+            )
     return sets
 
 
@@ -85,7 +107,7 @@ def _values(name: str, row: Any, sizes: IntArray, t: int) -> Array:
     _check_agents(name, row, len(sizes), t)
     parts = []
     for v, (given, size) in enumerate(zip(row, sizes, strict=True)):
-        values = as_floats(given, f"{name}[{t}][{v}]")
+        values = as_floats(given, f"{name}[{t}][{v}], of every offered action,")
         if values.shape != (size,):
             raise ShapeError(
                 f"{name}[{t}][{v}] has shape {values.shape}; expected ({size},), one for each "
