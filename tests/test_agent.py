@@ -15,16 +15,6 @@ from reference import formulas
 from worlds import DIM, eager, news
 
 
-@pytest.fixture
-def network():
-    return cb.Network.path(6)
-
-
-@pytest.fixture
-def agent(network):
-    return eager().agent(2, network, seed=1)
-
-
 def test_an_agent_that_knows_nothing_chooses_at_random_from_its_own_stream(network, rng):
     offered = rng.normal(size=(50, DIM))
     for v in range(6):

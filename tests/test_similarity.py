@@ -54,6 +54,8 @@ def test_a_given_matrix_is_copied(rng):
     [
         ([[1.0, 2.0], [2.0, 1.0]], r"not positive semidefinite.*eigenvalue is -1"),
         ([[1.0, 0.5], [0.4, 1.0]], r"not symmetric: K_z\[0, 1\] = 0.5"),
+        ([[1e-12, 9e-13], [1e-13, 1e-12]], r"not symmetric: K_z\[0, 1\] = 9e-13"),
+        ([[1e-12, 2e-12], [2e-12, 1e-12]], r"not positive semidefinite.*eigenvalue is -1e-12"),
         ([[1.0, np.nan], [np.nan, 1.0]], "finite"),
         ([1.0, 1.0], r"shape \(2,\)"),
         (np.ones((2, 3)), r"shape \(2, 3\)"),

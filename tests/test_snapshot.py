@@ -16,16 +16,6 @@ from worlds import DIM, NETWORKS, eager, network_contexts, news
 ASSETS = Path(__file__).parent / "assets"
 
 
-@pytest.fixture
-def network():
-    return cb.Network.path(6)
-
-
-@pytest.fixture
-def agent(network):
-    return eager().agent(2, network, seed=1)
-
-
 def drive(policy, network, rounds, seed, *, after=None):
     """Let agents talk; return their choices. `after(t, agents)` may replace them."""
     rng = np.random.default_rng(seed)

@@ -155,7 +155,8 @@ class Multiplied(_Algebra):
     right: Kernel
 
     def __post_init__(self) -> None:
-        as_kernel(self.left), as_kernel(self.right)
+        for part in (self.left, self.right):
+            as_kernel(part)
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate every pair: (n, d), (m, d) -> (n, m)."""
@@ -174,7 +175,8 @@ class Added(_Algebra):
     right: Kernel
 
     def __post_init__(self) -> None:
-        as_kernel(self.left), as_kernel(self.right)
+        for part in (self.left, self.right):
+            as_kernel(part)
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate every pair: (n, d), (m, d) -> (n, m)."""

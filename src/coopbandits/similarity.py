@@ -174,7 +174,7 @@ def as_similarity(K_z: object, agents: int | None = None) -> Array:
             f"K_z has shape {matrix.shape}; expected ({expected[0]}, {expected[1]}), a row an agent"
         )
     gap = np.abs(matrix - matrix.T)
-    if gap.max(initial=0.0) > 1e-10 * np.abs(matrix).max(initial=1.0):
+    if gap.max(initial=0.0) > 1e-10 * np.abs(matrix).max(initial=0.0):
         v, w = np.unravel_index(int(gap.argmax()), gap.shape)
         raise SimilarityError(
             f"K_z is not symmetric: K_z[{v}, {w}] = {matrix[v, w]:.6g} but "
