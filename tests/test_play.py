@@ -147,7 +147,7 @@ def test_a_problem_that_offers_nonsense_is_refused(second, complaint):
         ({"rounds": 2.5}, "rounds must be a whole number"),
         ({"rounds": 13}, "rounds=13, but the problem has only 12"),
         ({"seed": -1}, "seed must be a whole number >= 0"),
-        ({"engine": "warp"}, "engine='warp' is not known; expected 'auto', 'exact', 'messages'"),
+        ({"engine": "warp"}, "engine='warp' is not known; expected 'auto', 'exact', 'statistics'"),
         ({"policy": cb.LinUCB}, r"is no policy.*LinUCB\(\)"),
         ({"problem": 3}, "is no problem"),
     ],

@@ -13,7 +13,7 @@ theirs as far as their problem resembles its own (Dubey & Pentland, ICML 2020).
     run.regret.sum(axis=0).mean()
 """
 
-from coopbandits import act, errors, kernels, listen, problems, similarity, width
+from coopbandits import act, errors, features, kernels, listen, problems, similarity, width
 from coopbandits.agent import Agent, Decision
 from coopbandits.messages import Message
 from coopbandits.network import Network
@@ -55,6 +55,7 @@ __all__ = [
     "Uniform",
     "act",
     "errors",
+    "features",
     "kernels",
     "listen",
     "play",

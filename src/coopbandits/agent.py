@@ -42,9 +42,14 @@ from coopbandits.errors import (
     StateError,
 )
 from coopbandits.messages import Message, Relay
+from coopbandits.model import Model, Observation
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
-from coopbandits.posterior import Posterior, admits, refusal
+from coopbandits.posterior import admits, refusal
+from coopbandits.similarity.mean_embedding import EmbeddingLearner
+
+# What a peer attaches to a context enters sums of squares.
+_LARGEST_ATTACHED = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +81,9 @@ class Agent:
         self._round = 0
         self._dim: int | None = None
         self._open: dict[int, Array] = {}
-        self._observations: list[tuple[int, Array, float]] = []
-        self._blocks: list[int] = []  # how many observations each extension of the posterior took
-        self._posterior = Posterior(self._plan.kernel, policy.ridge)
+        self._observations: list[Observation] = []
+        self._model: Model | None = None  # once d is known
+        self._sample: Array = np.empty(0)  # of my own contexts, where embeddings are frozen
         self._leader = int(self._plan.leaders[self.agent])
         self._arm: tuple[int, Array] | None = None  # the leader's last arm, with its round
 
@@ -100,20 +105,40 @@ class Agent:
         """The ids of the decisions that have no reward yet, in order."""
         return tuple(sorted(self._open))
 
+    @property
+    def similarity(self) -> Array | None:
+        """What the agent takes each agent's news to be worth, 0 if it does not learn from it: (V,).
+
+        None where K_z is settled by what travels with each message (frozen embeddings).
+        """
+        heard = np.isfinite(self._plan.lags[self.agent])
+        if self._plan.frozen:
+            return None
+        if self._plan.learner is None:
+            return np.where(heard, self._plan.border.K_z[self.agent], 0.0)
+        row = np.zeros(len(heard))
+        row[self.agent] = 1.0
+        if self._model is not None and self._model.loadings is not None:
+            sources = self._model.sources
+            row[sources] = self._model.loadings.matrix[0, np.searchsorted(sources, self.agent)]
+        return row
+
     def decide(self, contexts: object) -> Decision:
         """Choose one of K offered actions: (K, d)."""
         offered = as_contexts(contexts)
         self._check_own(offered)
-        held = self._observations, self._arm
+        held = self._observations, self._arm, self._model
         try:
             index, facts = self._choose(offered)
+            sample, attached = self._attached(offered, index)
         except Exception:
-            self._observations, self._arm = held
+            self._observations, self._arm, self._model = held
             raise
+        self._sample = sample
         self._dim = offered.shape[1]
         self._round += 1
         context = frozen(offered[index].copy())
-        self._open[self._round] = context
+        self._open[self._round] = frozen(np.append(context, attached))
         return Decision(self._round, index, context, *facts)
 
     def reward(self, decision: int, y: float) -> list[Message]:
@@ -142,12 +167,12 @@ class Agent:
                 "Message.from_bytes"
             )
         message = self._relay.check(message)
-        if self._dim not in (None, len(message.context)):
+        if self._dim is not None and len(message.context) != self._width(self._dim):
             raise RemoteProtocolError(
                 f"a message of agent {message.origin} has a context of {len(message.context)} "
-                f"numbers; agent {self.agent} uses {self._dim}"
+                f"numbers; agent {self.agent} uses {self._width(self._dim)}"
             )
-        if self._dim is not None and not self._admits(message.context[None, :], message.origin):
+        if self._dim is not None and not self._admits_news(message.context, message.origin):
             raise RemoteProtocolError(
                 f"a message of agent {message.origin} has a context so large that the kernel "
                 "leaves no digits there"
@@ -169,13 +194,14 @@ class Agent:
         """
         vector, value = as_vector(context, "a context"), as_reward(y)
         self._check_own(vector[None, :])
+        self._sample, attached = self._attached(vector[None, :], 0)
         self._drop_misfits(len(vector))
         self._dim = len(vector)
-        self._learn(self.agent, frozen(vector), value)
+        self._learn(self.agent, frozen(np.append(vector, attached)), value)
 
     def to_bytes(self) -> bytes:
         """Store the agent, without its policy and network; versioned, no pickle."""
-        dim = self._dim or 0
+        width = 0 if self._dim is None else self._width(self._dim)
         opened = sorted(self._open)
         sizes = [len(context) for _, context, _ in self._observations]
         header = {
@@ -188,18 +214,21 @@ class Agent:
             "rng": self._rng.bit_generator.state,
         }
         arrays = {
-            "blocks": np.array(self._blocks, dtype=np.int64),
+            "blocks": np.array(self._model.blocks if self._model else [], dtype=np.int64),
             "origins": np.array([o for o, _, _ in self._observations], dtype=np.int64),
             "rewards": np.array([y for _, _, y in self._observations]),
             "sizes": np.array(sizes, dtype=np.int64),
             "contexts": np.concatenate([np.empty(0), *(x for _, x, _ in self._observations)]),
             "open": np.array(opened, dtype=np.int64),
-            "open_contexts": np.array([self._open[i] for i in opened]).reshape(len(opened), dim),
+            "open_contexts": np.array([self._open[i] for i in opened]).reshape(len(opened), width),
             "hops": np.array(
                 [[o, r, h] for (o, r), h in self._relay.hops.items()], dtype=np.int64
             ).reshape(-1, 3),
             "arm": np.empty(0) if self._arm is None else self._arm[1],
         }
+        if self._plan.learner is not None:
+            header["estimated"] = self._model.estimated if self._model else 0
+            arrays["sample"] = self._sample
         return snapshot.pack(header, arrays)
 
     @classmethod
@@ -244,9 +273,16 @@ class Agent:
         self._relay.hops = {(int(o), int(r)): int(h) for o, r, h in arrays["hops"]}
         if header["arm_round"] is not None:
             self._arm = (as_count(header["arm_round"], "round"), frozen(arrays["arm"]))
-        self._blocks = arrays["blocks"].tolist()
-        for size in self._blocks:  # the same extensions give the same bits
-            self._posterior.extend(*self._stacked(size))
+        blocks = arrays["blocks"].tolist()
+        estimated = 0
+        if self._plan.learner is not None:
+            estimated = as_count(header["estimated"], "estimated", least=0)
+            self._sample = arrays["sample"]
+        if blocks and estimated not in (0, blocks[0]):
+            raise ValueError("its arrays do not fit each other")
+        if blocks:
+            self._model = self._new_model(self._dim)
+            self._model.replay(self._observations, blocks, estimated)
         return self
 
     def _check_own(self, contexts: Array) -> None:
@@ -260,7 +296,32 @@ class Agent:
 
     def _admits(self, contexts: Array, origin: int) -> bool:
         agents = np.full(len(contexts), origin)
-        return admits(self._plan.kernel, self.policy.ridge, agents, contexts)
+        return admits(self._plan.border, self.policy.ridge, agents, contexts)
+
+    def _width(self, dim: int) -> int:
+        """How many numbers a message carries for contexts of d numbers."""
+        return dim + (self._plan.learner.attached(dim) if self._plan.learner else 0)
+
+    def _admits_news(self, context: Array, origin: int, dim: int | None = None) -> bool:
+        """Tell whether what a peer sent, a context and what is attached to it, can be learnt."""
+        d = self._dim if dim is None else dim
+        assert d is not None
+        return self._admits(context[None, :d], origin) and bool(
+            np.abs(context[d:]).max(initial=0.0) <= _LARGEST_ATTACHED
+        )
+
+    def _attached(self, offered: Array, index: int) -> tuple[Array, Array]:
+        """Return my sample of contexts with this round's, and what goes with this message."""
+        learner = self._plan.learner
+        if learner is None:
+            return self._sample, np.empty(0)
+        own = np.zeros(len(offered), dtype=np.int64)
+        new = learner.sampled(own, offered, np.array([index]))[0]
+        if not self._plan.frozen:
+            return self._sample, new
+        assert isinstance(learner, EmbeddingLearner)
+        sample = self._sample + new if self._sample.size else new
+        return sample, learner.embedded(sample)
 
     def _learn(self, origin: int, context: Array, y: float) -> None:
         # an agent that follows, or acts at random, has no use for data
@@ -269,13 +330,14 @@ class Agent:
 
     def _drop_misfits(self, dim: int) -> None:
         if self._dim is None:
+            width = self._width(dim)
             self._observations = [
                 (origin, context, y)
                 for origin, context, y in self._observations
-                if len(context) == dim and self._admits(context[None, :], origin)
+                if len(context) == width and self._admits_news(context, origin, dim)
             ]
             if self._arm is not None and (
-                len(self._arm[1]) != dim or not self._admits(self._arm[1][None, :], self._leader)
+                len(self._arm[1]) != width or not self._admits_news(self._arm[1], self._leader, dim)
             ):
                 self._arm = None
 
@@ -287,19 +349,15 @@ class Agent:
         if not self.policy.act.judges:
             return int(self._rng.integers(len(offered))), (None, None, None)
         if self._arm is not None:
-            return self.policy.act.follow(self._arm[1], offered), (None, None, None)
+            arm = self._arm[1][: offered.shape[1]]
+            return self.policy.act.follow(arm, offered), (None, None, None)
         return self._judge(offered)
 
     def _judge(self, offered: Array) -> tuple[int, tuple[float, float, float]]:
         """Choose by the posterior; return the choice with its mean, std and width."""
-        agents = np.full(len(offered), self.agent)
-        waiting = len(self._observations) - len(self._posterior)
-        if waiting:
-            newest = self._posterior.look_ahead(*self._stacked(waiting))
-            known = np.ones((len(self.network), waiting), dtype=np.bool_)
-            belief = newest.predict(agents, offered, known)
-        else:
-            belief = self._posterior.predict(agents, offered)
+        model = self._model or self._new_model(offered.shape[1])
+        ahead = model.ahead(self._observations)
+        belief = ahead.predict(self._asked(offered))
         width = self.policy.width.factor(
             logdet=belief.logdet,
             count=belief.count,
@@ -307,20 +365,24 @@ class Agent:
             agents=np.full(len(offered), self._plan.union[self.agent]),
         )
         scores = self.policy.act.score(belief.mean, belief.std, width)
-        if waiting:  # nothing raises from here on
-            self._posterior.absorb(newest)
-            self._blocks.append(waiting)
-        if len(self._posterior) == 0:  # Alg. 1, l. 4-5
+        self._model = ahead.commit()
+        if belief.count[0] == 0:  # Alg. 1, l. 4-5
             index = int(self._rng.integers(len(offered)))
         else:
             index = int(first_best(scores[None, :])[0])
         return index, (float(belief.mean[index]), float(belief.std[index]), float(width[index]))
 
-    def _stacked(self, size: int) -> tuple[IntArray, Array, Array]:
-        """Lay the next observations to learn under each other: (k,), (k, d), (k,)."""
-        start = len(self._posterior)
-        origins, contexts, rewards = zip(*self._observations[start : start + size], strict=True)
-        return np.array(origins), np.array(contexts), np.array(rewards)
+    def _asked(self, offered: Array) -> Array:
+        """Return the contexts as the posterior takes them."""
+        if not self._plan.frozen:
+            return offered
+        learner = self._plan.learner
+        assert isinstance(learner, EmbeddingLearner)
+        mine = learner.asked(np.zeros(len(offered), dtype=np.int64), offered, self._sample[None, :])
+        return np.hstack([offered, np.repeat(mine, len(offered), axis=0)])
+
+    def _new_model(self, dim: int | None) -> Model:
+        return Model(self.policy, self._plan, self.agent, as_count(dim, "dim"))
 
 
 def _check_kinds(policy: object, network: object) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray, as_count, as_positive, as_seed, frozen, short
-from coopbandits.engines import ENGINES, Engine
+from coopbandits.engines import ENGINES, engine_for
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.policy import Policy
 from coopbandits.problems.problem import Problem
@@ -24,6 +24,8 @@ class Run:
         messages: (T,) messages that crossed an edge in each round, copies included.
         bytes: (T,) their size.
         engine: What computed the decisions.
+        estimates: The rounds in which some agent's K_z changed, with what each agent took the
+            others' news to be worth from then on, (V, V); `similarity(t)` reads it.
     """
 
     regret: Array
@@ -32,6 +34,7 @@ class Run:
     messages: IntArray
     bytes: IntArray
     engine: str
+    estimates: tuple[tuple[int, Array], ...] = ()
 
     def __repr__(self) -> str:
         T, V = self.regret.shape
@@ -44,6 +47,21 @@ class Run:
     def regret_per_agent(self) -> Array:
         """(T,) cumulative regret, averaged over agents: R̂(t) of the paper."""
         return np.cumsum(self.regret.mean(axis=1))
+
+    def similarity(self, t: int) -> Array:
+        """Return what agents took each other's news to be worth in round t: (V, V), read-only.
+
+        [v, u] is v's own K_z(v, u), 0 where v does not learn from u; before v has heard anything it
+        is 1 for v itself and 0 for all others.
+        """
+        round_ = as_count(t, "t", most=len(self.regret))
+        found = [K_z for since, K_z in self.estimates if since <= round_]
+        if not found:
+            raise ParameterError(
+                "this run has no K_z between agents: under frozen embeddings it differs from "
+                "message to message"
+            )
+        return found[-1]
 
 
 def play(
@@ -64,7 +82,8 @@ def play(
         rounds: T.
         seed: Of contexts, noise and the agents' own choices. Two policies with one seed face the
             same contexts and noise. The same seed gives the same run, to the bit.
-        engine: "exact" or "messages"; "auto" is "exact".
+        engine: "exact", "statistics" (linear kernels) or "messages"; "auto" takes "statistics"
+            where it can and factors would be large, else "exact".
         memory_limit: Bytes that the exact engine's factors may take; a run that needs more is
             refused before it starts.
         on_round: Called after each round t = 1 … T, for a progress display.
@@ -82,10 +101,13 @@ def play(
         )
     if on_round is not None and not callable(on_round):
         raise ParameterError(f"on_round must be a function of the round, got {short(on_round)}")
-    maker = ENGINES["exact" if engine == "auto" else engine]
-    player: Engine = maker(
+    first = problem.round(1, seed)
+    dim = first.contexts.shape[1]
+    player = engine_for(
+        engine,
         policy,
         problem.network,
+        dim=dim,
         rounds=T,
         seed=seed,
         memory_limit=_as_limit(memory_limit),
@@ -94,10 +116,9 @@ def play(
     regret, rewards = np.empty(shape), np.empty(shape)
     actions = np.empty(shape, dtype=np.int64)
     traffic = np.empty((T, 2), dtype=np.int64)
-    dim = 0
+    estimates: list[tuple[int, Array]] = []
     for t in range(1, T + 1):
-        offer = problem.round(t, seed)
-        dim = offer.contexts.shape[1] if t == 1 else dim
+        offer = first if t == 1 else problem.round(t, seed)
         if (len(offer.sizes), offer.contexts.shape[1]) != (shape[1], dim):
             raise ShapeError(
                 f"round {t} has contexts of {offer.contexts.shape[1]} numbers for "
@@ -109,6 +130,9 @@ def play(
         actions[t - 1] = rows - offer.starts
         rewards[t - 1] = offer.rewards[rows]
         traffic[t - 1] = player.traffic(t)
+        K_z = player.similarity()
+        if K_z is not None and not (estimates and np.array_equal(K_z, estimates[-1][1])):
+            estimates.append((t, frozen(K_z)))
         if on_round is not None:
             on_round(t)
     messages, sizes = traffic.T.copy()
@@ -119,6 +143,7 @@ def play(
         messages=frozen(messages),
         bytes=frozen(sizes),
         engine=player.name,
+        estimates=tuple(estimates),
     )
 
 

@@ -20,7 +20,8 @@ from coopbandits.kernels import Kernel
 from coopbandits.listen import Listen
 from coopbandits.messages import lags
 from coopbandits.network import Network, as_network
-from coopbandits.similarity import Similarity, similarity_matrix
+from coopbandits.similarity import Given, Learner, Learnt, Similarity, similarity_matrix
+from coopbandits.similarity.mean_embedding import EmbeddingLearner, FrozenKernel
 from coopbandits.width import Width
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _ANSWERS = {
     "kernel": Kernel,
     "listen": Listen,
-    "similarity": Similarity,
+    "similarity": Given | Learnt,
     "width": Width,
     "act": Act,
 }
@@ -39,7 +40,8 @@ _ANSWERS = {
 _SUCH_AS = {
     "kernel": "coopbandits.kernels.RBF(), called, not a class or a name",
     "listen": "coopbandits.listen.Neighbourhood()",
-    "similarity": "coopbandits.similarity.Known(matrix=…) of a matrix or Clusters(…) of labels",
+    "similarity": "coopbandits.similarity.Evidence(), Known(matrix=…) of a matrix or Clusters(…) "
+    "of labels",
     "width": "coopbandits.width.SelfNormalised()",
     "act": "coopbandits.act.UpperBound()",
 }
@@ -78,8 +80,8 @@ class Policy:
             given = getattr(self, field)
             if not isinstance(given, protocol) or isinstance(given, type):
                 raise ParameterError(
-                    f"{field}={short(given)} is no {protocol.__name__.lower()}; expected a value "
-                    f"such as {_SUCH_AS[field]}"
+                    f"{field}={short(given)} is no {field}; expected a value such as "
+                    f"{_SUCH_AS[field]}"
                 )
         object.__setattr__(self, "ttl", as_count(self.ttl, "ttl"))
         object.__setattr__(self, "ridge", as_positive(self.ridge, "ridge"))
@@ -107,7 +109,10 @@ class Plan:
     """A policy's answers, worked out for one network of V agents.
 
     Attributes:
-        kernel: K, over augmented contexts.
+        border: K_x with each agent by itself: which contexts may pass.
+        kernel: K, over augmented contexts; where K_z is learnt, its state before anything is heard.
+        learner: What learns K_z; None where K_z is given.
+        frozen: Whether K_z between two observations is settled by what travels with them.
         lags: (V, V), [v, v'] the rounds after which v learns what v' saw; inf where v never does,
             because it does not listen to v' or because K_z makes v' a stranger.
         union: (V,) for how many agents v's width must hold at once: V; 1 if v learns from nobody
@@ -118,7 +123,10 @@ class Plan:
         in_turn: Whether agents take turns within a round, some hearing of others in the same one.
     """
 
-    kernel: JointKernel
+    border: JointKernel
+    kernel: JointKernel | FrozenKernel
+    learner: Learner | None
+    frozen: bool
     lags: Array
     union: IntArray
     leaders: IntArray
@@ -135,9 +143,26 @@ def plan(policy: Policy, network: Network) -> Plan:
 @lru_cache(maxsize=8)
 def _worked_out(policy: Policy, network: Network) -> Plan:
     joint = composition(policy.compose)
-    K_z = frozen(similarity_matrix(policy.similarity, network))
     heard = policy.listen.lags(network, policy.ttl)
-    learnt = _without_strangers(heard, joint.related(K_z))
+    in_turn = bool((heard == 0).any())
+    border = JointKernel(policy.kernel, frozen(np.eye(len(network))), joint)
+    kernel: JointKernel | FrozenKernel = border
+    learner, is_frozen = None, False
+    if isinstance(policy.similarity, Learnt):
+        if in_turn:
+            raise ParameterError(
+                "agents that take turns within a round (lag=0) need a K_z that is given; take "
+                "lag=1, or a given similarity"
+            )
+        learner, learnt = policy.similarity.learner(policy.kernel, network), heard
+        is_frozen = policy.similarity.refresh == "frozen"
+        if is_frozen:
+            assert isinstance(learner, EmbeddingLearner)
+            kernel = FrozenKernel(policy.kernel, learner, joint)
+    else:
+        K_z = frozen(similarity_matrix(policy.similarity, network))
+        learnt = _without_strangers(heard, joint.related(K_z))
+        border = kernel = JointKernel(policy.kernel, K_z, joint)
     alone = np.isfinite(learnt).sum(axis=1) == 1
     carrier = policy.listen.carrier(network)
     leaders = policy.act.leaders(network, policy.ttl)
@@ -145,13 +170,16 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
     arrival = np.minimum(lags(carrier, policy.ttl), heard)
     arrival = arrival[np.arange(len(network)), np.maximum(leaders, 0)]
     return Plan(
-        kernel=JointKernel(policy.kernel, K_z, joint),
+        border=border,
+        kernel=kernel,
+        learner=learner,
+        frozen=is_frozen,
         lags=frozen(learnt),
         union=frozen(np.where(alone | policy.listen.pooled, 1, len(network))),
         leaders=frozen(leaders),
         leader_lags=frozen(np.where(leaders >= 0, arrival, np.inf)),
         carrier=carrier,
-        in_turn=bool((heard == 0).any()),
+        in_turn=in_turn,
     )
 
 

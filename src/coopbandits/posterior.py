@@ -13,7 +13,7 @@ does not.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -102,10 +102,22 @@ class Belief:
             getattr(whole, name)[rows] = getattr(self, name)
 
 
+class ObservationKernel(Protocol):
+    """K between observations: rows of agents beside rows of contexts."""
+
+    def __call__(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
+        """Evaluate every pair: (n,), (n, d), (m,), (m, d) -> (n, m)."""
+        ...
+
+    def diagonal(self, u: IntArray, X: Array) -> Array:
+        """Evaluate each with itself: (n,), (n, d) -> (n,)."""
+        ...
+
+
 class Posterior:
     """The exact posterior of one set of observations, extended and queried in any batches."""
 
-    def __init__(self, kernel: JointKernel, ridge: float) -> None:
+    def __init__(self, kernel: ObservationKernel, ridge: float) -> None:
         self.kernel, self.ridge = kernel, ridge
         self._factor = Factor()
         self._agents: IntArray = np.empty(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The keystone: lag matrix, messages in memory and the literal algorithms decide alike."""
+"""The keystone: lag matrix, sums, messages in memory and the literal algorithms decide alike."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.act import AtRandom, FollowCentre, UpperBound
 from coopbandits.listen import Centre, Clique, Everyone, Myself, Neighbourhood
+from lockstep_engines import all_engines
 from reference import algorithms, formulas
 from worlds import NETWORKS, neighbours_of, network_contexts, ragged, world_of
 
@@ -33,16 +34,6 @@ def similarity_of(network, seed):
     return cb.similarity.Known(contexts=z, kernel=cb.kernels.RBF()), K_z
 
 
-def both_engines(problem, policy, seed, rounds=ROUNDS):
-    exact = cb.play(problem, policy, rounds=rounds, seed=seed)
-    messages = cb.play(problem, policy, rounds=rounds, seed=seed, engine="messages")
-    assert (exact.engine, messages.engine) == ("exact", "messages")
-    np.testing.assert_array_equal(exact.actions, messages.actions)
-    np.testing.assert_array_equal(exact.messages, messages.messages)
-    np.testing.assert_array_equal(exact.bytes, messages.bytes)
-    return exact
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("ttl", [1, 2, 3])
 @pytest.mark.parametrize("name", NETWORKS)
@@ -66,7 +57,7 @@ def test_coop_and_eager_take_the_literal_algorithms_decisions(algorithm, name, t
         rounds=ROUNDS,
         seed=seed,
     )
-    run = both_engines(problem, policy, seed)
+    run = all_engines(problem, policy, seed)
     np.testing.assert_array_equal(run.actions, expected)
     assert run.messages.tolist() == sent
 
@@ -94,7 +85,7 @@ def test_dist_takes_the_literal_algorithms_decisions(name, ttl, kernel, fixed_se
         rounds=ROUNDS,
         seed=seed,
     )
-    run = both_engines(problem, policy, seed)
+    run = all_engines(problem, policy, seed)
     np.testing.assert_array_equal(run.actions, expected)
     assert run.messages.tolist() == sent
 
@@ -149,7 +140,7 @@ def test_every_width_takes_the_literal_algorithms_decisions(name, algorithm, ttl
         rounds=ROUNDS,
         seed=4,
     )
-    run = both_engines(problem, policy, 4)
+    run = all_engines(problem, policy, 4)
     np.testing.assert_array_equal(run.actions, expected)
     assert run.messages.tolist() == sent
 
@@ -175,14 +166,14 @@ def test_the_bound_is_for_all_agents_at_once_or_for_one_that_listens_to_nobody()
 
 @pytest.mark.parametrize("ridge", [1e-6, 1e-3, 1e3, 1e6])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_both_engines_agree_for_small_and_large_ridges(kernel, ridge):
+def test_all_engines_agree_for_small_and_large_ridges(kernel, ridge):
     network = NETWORKS["grid"]
     problem = cb.problems.kernel(network, dim=3, actions=5, noise=0.2)
     for make in (cb.CoopKernelUCB, cb.EagerKernelUCB):
         policy = make(
             kernel=KERNELS[kernel][0], similarity=problem.similarity, ttl=2, ridge=ridge, eta=0.5
         )
-        both_engines(problem, policy, seed=1, rounds=20)
+        all_engines(problem, policy, seed=1, rounds=20)
 
 
 LISTENS = [Myself(), Clique(), Neighbourhood(), Centre(), Everyone(lag=0), Everyone(lag=1)]
@@ -194,7 +185,7 @@ LISTENS = [Myself(), Clique(), Neighbourhood(), Centre(), Everyone(lag=0), Every
     "similarity", [cb.similarity.Laplacian(1.0), cb.similarity.Alone()], ids=repr
 )
 @pytest.mark.parametrize("name", ["path", "spiked star", "directed", "two parts"])
-def test_both_engines_agree_on_any_four_answers(name, similarity, listen, act):
+def test_all_engines_agree_on_any_four_answers(name, similarity, listen, act):
     network = NETWORKS[name]
     problem = ragged(network, 5)
     for ttl in (1, 3):
@@ -207,7 +198,7 @@ def test_both_engines_agree_on_any_four_answers(name, similarity, listen, act):
             act=act,
             ttl=ttl,
         )
-        both_engines(problem, policy, seed=2, rounds=8)
+        all_engines(problem, policy, seed=2, rounds=8)
 
 
 @pytest.mark.parametrize("compose", ["hadamard", "sum", "kronecker"])
@@ -230,7 +221,7 @@ def test_every_composition_takes_the_literal_algorithms_decisions(compose):
         rounds=ROUNDS,
         seed=6,
     )
-    run = both_engines(problem, policy, 6)
+    run = all_engines(problem, policy, 6)
     np.testing.assert_array_equal(run.actions, expected)
     assert run.messages.tolist() == sent
 
@@ -250,7 +241,7 @@ def test_centralised_takes_the_round_robin_agents_decisions(kernel):
         rounds=8,
         seed=2,
     )
-    run = both_engines(problem, policy, 2, rounds=8)
+    run = all_engines(problem, policy, 2, rounds=8)
     np.testing.assert_array_equal(run.actions, expected)
 
 
@@ -265,21 +256,21 @@ def test_centralised_takes_the_round_robin_agents_decisions(kernel):
     ids=repr,
 )
 @pytest.mark.parametrize("ttl", [1, 2, 3])
-def test_both_engines_agree_under_every_similarity_and_the_self_normalised_width(similarity, ttl):
+def test_all_engines_agree_under_every_similarity_and_the_self_normalised_width(similarity, ttl):
     network = NETWORKS["erdos-renyi"]
     problem = cb.problems.kernel(network, dim=3, actions=4, noise=0.2)
     width = cb.width.SelfNormalised(noise=0.2)
     for make in (cb.CoopKernelUCB, cb.EagerKernelUCB):
         policy = make(kernel=cb.kernels.RBF(), similarity=similarity, ttl=ttl, width=width)
-        both_engines(problem, policy, seed=1, rounds=15)
+        all_engines(problem, policy, seed=1, rounds=15)
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-def test_both_engines_agree_on_a_centralised_agent_that_knows_clusters(lag):
+def test_all_engines_agree_on_a_centralised_agent_that_knows_clusters(lag):
     network = NETWORKS["erdos-renyi"]
     problem = cb.problems.clustered_linear(network, dim=3, actions=4)
     policy = cb.Centralised(kernel=cb.kernels.Linear(), similarity=problem.similarity, lag=lag)
-    run = both_engines(problem, policy, seed=1)
+    run = all_engines(problem, policy, seed=1)
     assert (run.messages == 10 * 9).all()
 
 
@@ -299,6 +290,6 @@ def test_both_engines_agree_on_a_centralised_agent_that_knows_clusters(lag):
     ],
     ids=lambda policy: policy.name,
 )
-def test_both_engines_agree_on_every_baseline(policy):
+def test_all_engines_agree_on_every_baseline(policy):
     problem = ragged(NETWORKS["erdos-renyi"], 8)
-    both_engines(problem, policy, seed=8)
+    all_engines(problem, policy, seed=8)

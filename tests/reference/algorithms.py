@@ -218,3 +218,64 @@ def round_robin(
             actions[t - 1, v] = rng.integers(len(D)) if first else model.best(D, width)
             model.add(v, D[actions[t - 1, v]], rewards[actions[t - 1, v]])
     return actions
+
+
+def learn_and_cooperate(
+    world: World,
+    neighbours: list[list[int]],
+    accepts: Callable[[int, int], bool],
+    k_x: Callable[[np.ndarray, np.ndarray], float],
+    estimate: Callable[[dict[int, list[np.ndarray]]], dict[tuple[int, int], float]],
+    is_due: Callable[[int, int], bool],
+    *,
+    ttl: int,
+    ridge: float,
+    eta: float,
+    rounds: int,
+    seed: int,
+) -> np.ndarray:
+    """Coop or Eager with a K_z estimated from the contexts that have arrived: (T, V) actions.
+
+    The Gram matrix is made anew in every round, and inverted.
+    """
+    V = len(neighbours)
+    post = Post(neighbours, ttl)
+    rngs = [np.random.default_rng(np.random.SeedSequence([seed, v])) for v in range(V)]
+    known: list[list[tuple[int, np.ndarray, float]]] = [[] for _ in range(V)]
+    K_z: list[dict[tuple[int, int], float]] = [{} for _ in range(V)]
+    estimated = [0] * V
+    actions = np.zeros((rounds, V), dtype=int)
+    for t in range(1, rounds + 1):
+        pulls = []
+        for v in range(V):
+            D, rewards = world(t, v)
+            if is_due(len(known[v]), estimated[v]):
+                contexts: dict[int, list[np.ndarray]] = {}
+                for u, x, _ in known[v]:
+                    contexts.setdefault(u, []).append(x)
+                K_z[v], estimated[v] = estimate(contexts), len(known[v])
+            # who was not heard from at the last estimate is like nobody but itself
+            alike = {(v, v): 1.0, **K_z[v]}
+            data = [(u, x, y) for u, x, y in known[v] if (v, u) in alike]
+            if data:
+                K = np.array([[alike[a, b] * k_x(x, z) for b, z, _ in data] for a, x, _ in data])
+                inverse = np.linalg.inv(K + ridge * np.eye(len(data)))
+                y = np.array([y for _, _, y in data])
+                bounds = []
+                for x in D:
+                    kappa = np.array([alike[v, b] * k_x(x, z) for b, z, _ in data])
+                    variance = k_x(x, x) - kappa @ inverse @ kappa
+                    bounds.append(
+                        kappa @ inverse @ y + eta / np.sqrt(ridge) * np.sqrt(max(variance, 0.0))
+                    )
+                actions[t - 1, v] = lowest_best(bounds)
+            else:
+                actions[t - 1, v] = rngs[v].integers(len(D))
+            a = actions[t - 1, v]
+            pulls.append((D[a], float(rewards[a])))
+        for v, (x, y) in enumerate(pulls):
+            known[v].append((v, x, y))
+            post.send(v, Mail(t, v, x, y, ttl))
+        for v, new in enumerate(post.deliver()):
+            known[v] += [(mail.v, mail.x, mail.y) for mail in new if accepts(v, mail.v)]
+    return actions

@@ -51,3 +51,36 @@ def information_gain(K, ridge, *, norm, noise, delta):
 def srinivas(K, ridge, *, norm, delta):
     gain, t = 0.5 * logdet(K, ridge), len(K) + 1
     return math.sqrt(2 * norm**2 + 300 * gain * math.log(t / delta) ** 3)
+
+
+def mmd(k, X, Y, unbiased=False):
+    """MMD between two samples, by the double sums of the definition."""
+
+    def within(A):
+        if unbiased and len(A) > 1:
+            return sum(k(a, b) for i, a in enumerate(A) for j, b in enumerate(A) if i != j) / (
+                len(A) * (len(A) - 1)
+            )
+        return sum(k(a, b) for a in A for b in A) / len(A) ** 2
+
+    cross = sum(k(a, b) for a in X for b in Y) / (len(X) * len(Y))
+    return float(np.sqrt(max(within(X) - 2 * cross + within(Y), 0.0)))
+
+
+def log_density(y, covariance):
+    """The log density of a centred Gaussian, by determinant and inverse."""
+    n = len(y)
+    quadratic = y @ np.linalg.inv(covariance) @ y
+    return -0.5 * (n * np.log(2 * np.pi) + np.log(np.linalg.det(covariance)) + quadratic)
+
+
+def stacked_log_density(samples, K_z, noise, ratio):
+    """The density of all agents' rewards at once: covariance s²·K_z(u, w)·φᵀφ' + σ²I.
+
+    samples: a list of (Φ_u, y_u), one for each agent.
+    """
+    Phi = np.vstack([phi for phi, _ in samples])
+    y = np.concatenate([y for _, y in samples])
+    who = np.repeat(np.arange(len(samples)), [len(y) for _, y in samples])
+    covariance = noise / ratio * K_z[np.ix_(who, who)] * (Phi @ Phi.T) + noise * np.eye(len(y))
+    return log_density(y, covariance)

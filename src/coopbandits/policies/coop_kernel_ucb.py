@@ -4,14 +4,14 @@ from coopbandits.act import UpperBound
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Clique
 from coopbandits.policy import Policy
-from coopbandits.similarity import Similarity
+from coopbandits.similarity import Evidence, Similarity
 from coopbandits.width import Width, chosen_width
 
 
 def CoopKernelUCB(
     *,
     kernel: Kernel,
-    similarity: Similarity,
+    similarity: Similarity | None = None,
     ttl: int = 1,
     ridge: float = 1.0,
     eta: float | None = None,
@@ -21,13 +21,14 @@ def CoopKernelUCB(
     r"""Coop-KernelUCB: argmax F̂_v(z_v, x) + (η/√λ)·σ_v(z_v, x) over the clique's observations.
 
     The only one of the three with a regret bound for agents whose problems differ (Theorem 1; its
-    rate, for its constants do not hold as printed, see docs/paper-map.md).
+    rate, for its constants do not hold as printed, see docs/paper-map.md). K_z is learnt by
+    `Evidence` unless a similarity is given.
     """
     return Policy(
         name="Coop-KernelUCB",
         kernel=kernel,
         listen=Clique(),
-        similarity=similarity,
+        similarity=Evidence() if similarity is None else similarity,
         width=chosen_width(eta, width),
         act=UpperBound(),
         ttl=ttl,

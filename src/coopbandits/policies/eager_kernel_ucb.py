@@ -4,14 +4,14 @@ from coopbandits.act import UpperBound
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Neighbourhood
 from coopbandits.policy import Policy
-from coopbandits.similarity import Similarity
+from coopbandits.similarity import Evidence, Similarity
 from coopbandits.width import Width, chosen_width
 
 
 def EagerKernelUCB(
     *,
     kernel: Kernel,
-    similarity: Similarity,
+    similarity: Similarity | None = None,
     ttl: int = 1,
     ridge: float = 1.0,
     eta: float | None = None,
@@ -20,13 +20,14 @@ def EagerKernelUCB(
 ) -> Policy:
     r"""Eager-KernelUCB: Coop-KernelUCB on the whole γ-neighbourhood's observations.
 
-    No regret bound is known; the paper finds it the best in practice.
+    No regret bound is known; the paper finds it the best in practice. K_z is learnt by `Evidence`
+    unless a similarity is given.
     """
     return Policy(
         name="Eager-KernelUCB",
         kernel=kernel,
         listen=Neighbourhood(),
-        similarity=similarity,
+        similarity=Evidence() if similarity is None else similarity,
         width=chosen_width(eta, width),
         act=UpperBound(),
         ttl=ttl,

@@ -10,7 +10,7 @@ from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
 from coopbandits.problems.problem import Simulated, stacked
-from coopbandits.similarity import Similarity
+from coopbandits.similarity import Given
 
 
 def functions(
@@ -19,7 +19,7 @@ def functions(
     decision_sets: Callable[[int, int, np.random.Generator], object],
     *,
     noise: float | Noise = 0.1,
-    similarity: Similarity | None = None,
+    similarity: Given | None = None,
 ) -> Simulated:
     """Play a user's own functions.
 

@@ -7,14 +7,14 @@ from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
 from coopbandits.problems.problem import FreshContexts, Simulated, on_sphere, structure_rng
 from coopbandits.problems.rkhs import Function
-from coopbandits.similarity import Known, Similarity, similarity_matrix
+from coopbandits.similarity import Given, Known, similarity_matrix
 
 
 def kernel(
     network: Network,
     *,
     kernel: Kernel | None = None,
-    similarity: Similarity | None = None,
+    similarity: Given | None = None,
     dim: int = 10,
     actions: int = 8,
     noise: float | Noise = 0.1,

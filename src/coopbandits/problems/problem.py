@@ -16,7 +16,7 @@ from coopbandits.errors import NonFiniteError, ParameterError, ShapeError
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.problems.noise import Noise
-from coopbandits.similarity import Similarity
+from coopbandits.similarity import Given
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ class Simulated:
     draw: Callable[[int, np.random.Generator], tuple[IntArray, Array]]
     expected: Callable[[IntArray, Array], Array]
     noise: Noise
-    similarity: Similarity | None = None
+    similarity: Given | None = None
     kernel: Kernel | None = None
     norm: float | None = None
 

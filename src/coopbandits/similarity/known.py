@@ -1,40 +1,19 @@
-r"""How much is their news worth to me? The network kernel K_z between agents.
-
-A similarity is any value with `matrix(network) -> (V, V)`: symmetric, positive semidefinite,
-with K_z(v, v) = 1 where news of one's own counts in full.
-"""
+"""K_z that is given: nothing, everything, a matrix, or clusters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import (
-    Array,
-    IntArray,
-    as_contexts,
-    as_floats,
-    as_positive,
-    frozen,
-    short,
-)
+from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, frozen, short
 from coopbandits.errors import ParameterError, ShapeError, SimilarityError
 from coopbandits.kernels import Kernel, as_kernel
 from coopbandits.network import Network
+from coopbandits.similarity.similarity import as_similarity
 
 # Rounding makes an exact kernel matrix's smallest eigenvalue slightly negative; more than this,
 # relative to the largest, is no rounding.
 _PSD_TOLERANCE = 1e-8
-
-
-@runtime_checkable
-class Similarity(Protocol):
-    """A known K_z."""
-
-    def matrix(self, network: Network) -> Array:
-        """Return K_z for the agents of a network: (V, V)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,61 +104,3 @@ class Clusters:
                 f"{len(network)} agents; expected one label for each agent"
             )
         return frozen((self.labels[:, None] == self.labels[None, :]).astype(np.float64))
-
-
-@dataclass(frozen=True, slots=True)
-class Laplacian:
-    r"""Alike as far as the network binds us: K_z = (L + ρI)⁻¹ for the graph's Laplacian L.
-
-    The kernel of GoB.Lin (ρ = 1). A small ρ binds neighbours tightly; a large one lets each agent
-    stand alone. K_z(v, v) ≤ 1/ρ, so ρ ≥ 1 keeps K ≤ 1. Arcs of a directed network count as edges.
-    """
-
-    rho: float = 1.0
-
-    def __post_init__(self) -> None:
-        rho = as_positive(self.rho, "rho")
-        if rho < 1e-8:  # L is singular: below, the inverse has no digits left
-            raise ParameterError(f"rho must be at least 1e-8, got {rho}")
-        object.__setattr__(self, "rho", rho)
-
-    def matrix(self, network: Network) -> Array:
-        """Return (L + ρI)⁻¹, component by component: agents of two components are strangers."""
-        A = network.adjacency | network.adjacency.T
-        M = np.diag(A.sum(axis=1) + self.rho) - A
-        K_z = np.zeros_like(M)
-        for members in network.components:
-            block = np.ix_(members, members)
-            inverse = np.linalg.inv(M[block])
-            K_z[block] = 0.5 * (inverse + inverse.T)
-        return frozen(K_z)
-
-
-def similarity_matrix(similarity: Any, network: Network) -> Array:
-    """Ask a similarity, perhaps a user's own, for its K_z of a network, and check it."""
-    if not isinstance(similarity, Similarity) or isinstance(similarity, type):
-        raise SimilarityError(
-            f"{short(similarity)} is no similarity; expected a value such as those of "
-            "coopbandits.similarity"
-        )
-    return as_similarity(similarity.matrix(network), len(network))
-
-
-def as_similarity(K_z: object, agents: int | None = None) -> Array:
-    """Check that a K_z is a finite symmetric matrix, for as many agents as there are."""
-    matrix = as_floats(K_z, "K_z")
-    expected = ("V", "V") if agents is None else (agents, agents)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or agents not in (None, len(matrix)):
-        raise SimilarityError(
-            f"K_z has shape {matrix.shape}; expected ({expected[0]}, {expected[1]}), a row an agent"
-        )
-    gap = np.abs(matrix - matrix.T)
-    if gap.max(initial=0.0) > 1e-10 * np.abs(matrix).max(initial=0.0):
-        v, w = np.unravel_index(int(gap.argmax()), gap.shape)
-        raise SimilarityError(
-            f"K_z is not symmetric: K_z[{v}, {w}] = {matrix[v, w]:.6g} but "
-            f"K_z[{w}, {v}] = {matrix[w, v]:.6g}"
-        )
-    if matrix.size == 0:
-        raise SimilarityError("K_z has shape (0, 0); expected a row an agent, at least one")
-    return matrix

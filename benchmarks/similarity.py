@@ -1,0 +1,335 @@
+"""What is a learnt K_z worth? Final regret per agent, paired by seed, with 95% intervals.
+
+    python benchmarks/similarity.py run er60 path60    # hours; resumes where it stopped
+    python benchmarks/similarity.py table              # the tables of docs/similarity.md
+
+The setting: linear rewards, d = 10, 8 actions a round on
+the unit sphere, noise 0.3, 120 rounds, ridge 1, eta 0.3. Every trial draws its own network, tasks,
+contexts and noise from its seed; all methods of a trial share them. Seeds 0 … are reported; the
+bandwidth of MeanEmbedding is chosen on seeds 1000 … and nothing else was tuned on either.
+"""
+
+import argparse
+import csv
+import gzip
+import os
+import platform
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from scipy import stats
+
+import coopbandits as cb
+from coopbandits.problems.noise import as_noise
+from coopbandits.problems.problem import Simulated, on_sphere, structure_rng
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "similarity.csv"
+NETWORKS = HERE.parent.parent / "shared" / "networks"
+DIM, ACTIONS, NOISE, ROUNDS, ETA = 10, 8, 0.3, 120, 0.3
+BANDWIDTHS = (0.2, 0.35, 0.5, 0.7, 1.0, 1.5)
+TUNING, TUNING_TRIALS = 1000, 3
+FIELDS = ["setting", "scenario", "policy", "method", "seed", "regret"]
+
+SCENARIOS = {
+    "a": "clusters of tasks, one law of contexts",
+    "b": "clusters of tasks, a law of contexts each",
+    "c": "tasks that vary smoothly",
+    "d": "every agent different",
+    "e": "all agents the same",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A family of networks."""
+
+    network: Callable[[int], cb.Network]
+    ttl: int
+    clusters: int
+    text: str
+
+
+def facebook(seed: int, agents: int = 200) -> cb.Network:
+    """Sample ego-facebook: breadth first from a random agent, neighbours in random order."""
+    with gzip.open(NETWORKS / "ego-facebook.txt.gz", "rt", encoding="utf-8") as file:
+        edges = [tuple(map(int, line.split()[:2])) for line in file if line[:1].isdigit()]
+    neighbours: dict[int, list[int]] = {}
+    for u, v in edges:
+        neighbours.setdefault(u, []).append(v)
+        neighbours.setdefault(v, []).append(u)
+    rng = np.random.default_rng([seed, 17])
+    order = [int(rng.choice(sorted(neighbours)))]
+    for agent in order:
+        for other in rng.permutation(sorted(neighbours[agent])).tolist():
+            if other not in order and len(order) < agents:
+                order.append(other)
+    index = {agent: i for i, agent in enumerate(order)}
+    kept = [(index[u], index[v]) for u, v in edges if u in index and v in index]
+    return cb.Network.from_edges(kept, agents=agents)
+
+
+SETTINGS = {
+    "er60": Setting(
+        lambda seed: cb.Network.erdos_renyi(60, 0.7, seed=seed), 1, 4, "Erdős-Rényi(60, 0.7), γ = 1"
+    ),
+    "er200": Setting(
+        lambda seed: cb.Network.erdos_renyi(200, 0.7, seed=seed),
+        1,
+        8,
+        "Erdős-Rényi(200, 0.7), γ = 1",
+    ),
+    "facebook200": Setting(facebook, 1, 6, "200 agents of ego-facebook, γ = 1"),
+    "path60": Setting(lambda seed: cb.Network.path(60), 5, 4, "path of 60, γ = 5"),
+}
+
+
+@dataclass(frozen=True)
+class OwnLaws:
+    """Offer contexts on the unit sphere around a centre for each cluster of agents."""
+
+    centres: np.ndarray
+    labels: np.ndarray
+
+    def __call__(self, t: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Draw the decision sets of a round."""
+        agents = np.repeat(np.arange(len(self.labels)), ACTIONS)
+        X = 0.8 * on_sphere(rng, len(agents), DIM) + 0.6 * self.centres[self.labels[agents]]
+        return agents, X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def problem_of(scenario: str, setting: Setting, seed: int) -> Simulated:
+    """Make a scenario's problem, with its true K_z."""
+    network = setting.network(seed)
+    V = len(network)
+    rng = structure_rng(seed + 7_000_000)
+    labels = rng.integers(setting.clusters, size=V)
+    if scenario == "c":  # the paper's setup 2, with the linear kernel; as large as the other tasks
+        z = rng.normal(size=(V, 2))
+        K_z = cb.similarity.Known(contexts=z, kernel=cb.kernels.RBF())
+        X, agents = on_sphere(rng, 50 * V, DIM), np.repeat(np.arange(V), 50)
+
+        def made(norm: float) -> Simulated:
+            return cb.problems.kernel(
+                network, kernel=cb.kernels.Linear(), similarity=K_z, dim=DIM, actions=ACTIONS,
+                noise=NOISE, norm=norm, seed=seed,
+            )  # fmt: skip
+
+        size = float(np.sqrt((made(1.0).expected(agents, X) ** 2).mean() * DIM))
+        return made(1.0 / size)
+    labels = {"d": np.arange(V), "e": np.zeros(V, dtype=np.int64)}.get(scenario, labels)
+    problem = cb.problems.clustered_linear(
+        network, dim=DIM, actions=ACTIONS, noise=as_noise(NOISE), seed=seed, clusters=labels
+    )
+    if scenario == "b":
+        centres = on_sphere(rng, setting.clusters, DIM)
+        problem = replace(problem, draw=OwnLaws(centres, labels))
+    return problem
+
+
+def methods(scenario: str) -> dict[str, Callable[[Simulated], cb.similarity.Similarity]]:
+    """Name the ways to get K_z."""
+    rank = 12  # of the agents' eigenvectors; see docs/similarity.md
+    ways: dict[str, Callable[[Simulated], cb.similarity.Similarity]] = {
+        "oracle": lambda problem: problem.similarity,  # type: ignore[dict-item, return-value]
+        "evidence": lambda _: cb.similarity.Evidence(),
+        "learned": lambda _: cb.similarity.Learned(),
+    }
+    for sigma in BANDWIDTHS:
+        ways[f"embedding {sigma}"] = lambda _, sigma=sigma: cb.similarity.MeanEmbedding(
+            sigma, rank=rank
+        )
+    return ways
+
+
+def trial(setting: str, scenario: str, policy: str, method: str, seed: int) -> float:
+    """Play once; return the final regret per agent."""
+    given = SETTINGS[setting]
+    problem = problem_of(scenario, given, seed)
+    if method == "alone":
+        played = cb.LinUCB(eta=ETA)
+    elif method == "naive":
+        played = cb.NaiveCooperation(ttl=given.ttl, eta=ETA)
+    else:
+        make = {"coop": cb.CoopKernelUCB, "eager": cb.EagerKernelUCB}[policy]
+        similarity = methods(scenario)[method](problem)
+        played = make(kernel=cb.kernels.Linear(), similarity=similarity, ttl=given.ttl, eta=ETA)
+    run = cb.play(problem, played, rounds=ROUNDS, seed=seed)
+    return float(run.regret_per_agent[-1])
+
+
+Job = tuple[str, str, str, str, int]
+
+
+def read() -> dict[Job, float]:
+    """Read what has been measured."""
+    if not RESULTS.exists():
+        return {}
+    with RESULTS.open(newline="", encoding="utf-8") as file:
+        return {
+            (row["setting"], row["scenario"], row["policy"], row["method"], int(row["seed"])):
+                float(row["regret"])
+            for row in csv.DictReader(file)
+        }  # fmt: skip
+
+
+def measure(jobs: list[Job], workers: int) -> None:
+    """Play what has not been played, and write each result down at once."""
+    done = read()
+    missing = [job for job in jobs if job not in done]
+    RESULTS.parent.mkdir(exist_ok=True)
+    new = not RESULTS.exists()
+    with (
+        RESULTS.open("a", newline="", encoding="utf-8") as file,
+        ProcessPoolExecutor(workers) as pool,
+    ):
+        writer = csv.writer(file, lineterminator="\n")
+        if new:
+            writer.writerow(FIELDS)
+        waiting = {pool.submit(trial, *job): job for job in missing}
+        for count, future in enumerate(as_completed(waiting), start=1):
+            writer.writerow([*waiting[future], f"{future.result():.6f}"])
+            file.flush()
+            if count % 20 == 0 or count == len(missing):
+                print(f"{count} of {len(missing)} trials", flush=True)
+
+
+def best_bandwidth(done: dict[Job, float], setting: str, scenario: str, policy: str) -> float:
+    """Return the bandwidth with the least mean regret on the tuning seeds."""
+    means = {
+        sigma: np.mean(
+            [
+                done[setting, scenario, policy, f"embedding {sigma}", TUNING + i]
+                for i in range(TUNING_TRIALS)
+            ]
+        )
+        for sigma in BANDWIDTHS
+    }
+    return min(means, key=lambda sigma: means[sigma])
+
+
+def run(settings: list[str], scenarios: str, policies: list[str], trials: int, workers: int,
+        only: list[str]) -> None:  # fmt: skip
+    """Measure some settings: first the tuning seeds, then those reported."""
+    cells = [(s, c, p) for s in settings for c in scenarios for p in policies]
+    if not only or "embedding" in only:
+        measure(
+            [
+                (*cell, f"embedding {sigma}", TUNING + i)
+                for cell in cells
+                for sigma in BANDWIDTHS
+                for i in range(TUNING_TRIALS)
+            ],
+            workers,
+        )
+    done = read()
+    jobs: list[Job] = []
+    for setting, scenario, policy in cells:
+        names = ["oracle", "evidence", "learned"]
+        if not only or "embedding" in only:
+            best = best_bandwidth(done, setting, scenario, policy)
+            names += sorted({"embedding 1.0", f"embedding {best}"})
+        if only:
+            names = [name for name in names if name.split()[0] in only]
+        jobs += [(setting, scenario, policy, name, i) for name in names for i in range(trials)]
+        # alone and naive are the same under both policies
+        jobs += [
+            (setting, scenario, "any", name, i)
+            for name in ("alone", "naive")
+            for i in range(trials)
+        ]
+    measure(list(dict.fromkeys(jobs)), workers)
+
+
+def interval(values: np.ndarray) -> str:
+    """Mean ± half of the 95% t-interval."""
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return f"{values.mean():.2f} ± {half:.2f}"
+
+
+def gap_closed(alone: np.ndarray, method: np.ndarray, oracle: np.ndarray) -> tuple[float, float]:
+    """Return 100·Σ(alone − method)/Σ(alone − oracle), and half of its 95% interval (jackknife)."""
+    n = len(alone)
+    above, below = (alone - method), (alone - oracle)
+    whole = above.sum() / below.sum()
+    left_out = (above.sum() - above) / (below.sum() - below)
+    error = np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())
+    return 100 * whole, 100 * float(stats.t.ppf(0.975, n - 1)) * error
+
+
+def table() -> None:
+    """Print the tables of docs/similarity.md."""
+    done = read()
+    for setting, given in SETTINGS.items():
+        for policy in ("eager", "coop"):
+            rows = []
+            for scenario in SCENARIOS:
+                rows += _rows(done, setting, scenario, policy)
+            if rows:
+                print(f"\n### {given.text}, {policy.capitalize()}-KernelUCB\n")
+                print(
+                    "| scenario | method | regret per agent | gap closed, (d) vs alone | trials |"
+                )
+                print("|---|---|---|---|---|")
+                print("\n".join(rows))
+    print(f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+          f"numpy {np.__version__}")  # fmt: skip
+
+
+def _rows(done: dict[Job, float], setting: str, scenario: str, policy: str) -> list[str]:
+    found: dict[str, dict[int, float]] = {}
+    for (s, c, p, method, seed), regret in done.items():
+        if (s, c) == (setting, scenario) and p in (policy, "any") and seed < TUNING:
+            found.setdefault(method, {})[seed] = regret
+    if not {"alone", "oracle", "evidence"} <= set(found):
+        return []
+    rows = []
+    order = ["alone", "naive", "oracle", *sorted(m for m in found if m[:5] == "embed"), "learned",
+             "evidence"]  # fmt: skip
+    for method in order:
+        if method not in found:
+            continue
+        seeds = sorted(set(found[method]) & set(found["alone"]) & set(found["oracle"]))
+        if len(seeds) < 2:
+            continue
+        mine, alone, oracle = (
+            np.array([found[name][seed] for seed in seeds]) for name in (method, "alone", "oracle")
+        )
+        if scenario == "d":
+            ratio, half = gap_closed(alone, 2 * alone - mine, np.zeros_like(alone))
+            note = f"{ratio - 100:+.1f}% ± {half:.1f}%"
+        else:
+            value, half = gap_closed(alone, mine, oracle)
+            note = f"{value:.0f}% ± {half:.0f}%"
+        name = method.replace("embedding", "MeanEmbedding, σ_z =")
+        rows.append(f"| ({scenario}) | {name} | {interval(mine)} | {note} | {len(seeds)} |")
+    return rows
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    runner = commands.add_parser("run", help="measure; resumes where it stopped")
+    runner.add_argument("settings", nargs="+", choices=SETTINGS)
+    runner.add_argument("--scenarios", default="abcde")
+    runner.add_argument("--policies", nargs="+", default=["eager", "coop"])
+    runner.add_argument("--trials", type=int, default=20)
+    runner.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    runner.add_argument("--only", nargs="*", default=[], help="oracle evidence learned embedding")
+    commands.add_parser("table", help="print what has been measured")
+    options = parser.parse_args()
+    if options.command == "table":
+        table()
+    else:
+        run(options.settings, options.scenarios, options.policies, options.trials,
+            options.workers, options.only)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""The decisions of all agents in a faultless network, where the protocol is a matrix of lags.
+
+Who has heard what by when is known beforehand (`Plan.lags`), so no message needs to move. What an
+agent believes is up to a `Beliefs`: exact posteriors shared between agents (`shared.py`), exact
+posteriors under a learnt K_z (`learnt.py`), or sums of fixed size (`statistics.py`).
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from coopbandits.act import first_best
+from coopbandits.agent import agent_rng
+from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.engines.record import Record
+from coopbandits.errors import ParameterError
+from coopbandits.messages import message_size, transmissions
+from coopbandits.network import Network
+from coopbandits.policy import Policy, plan
+from coopbandits.posterior import Belief, admits, refusal
+from coopbandits.problems.problem import Round
+
+
+class Beliefs(Protocol):
+    """What the agents of a simulation believe."""
+
+    def bytes_after(self, rounds: int) -> float:
+        """How much memory it takes at most, after so many rounds."""
+        ...
+
+    def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
+        """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
+        ...
+
+    def learn_now(self, turn: IntArray, t: int, record: Record) -> None:
+        """Learn the pulls of a turn at once, where agents take turns within a round."""
+        ...
+
+    def similarity(self) -> Array | None:
+        """Return what each agent takes the others' news to be worth: (V, V)."""
+        ...
+
+
+class ByLags:
+    """Takes all decisions from a lag matrix."""
+
+    def __init__(
+        self,
+        name: str,
+        beliefs: Beliefs,
+        policy: Policy,
+        network: Network,
+        *,
+        rounds: int,
+        seed: int,
+        memory_limit: float,
+    ) -> None:
+        self.name = name
+        self._policy, self._plan = policy, plan(policy, network)
+        self._rngs = [agent_rng(seed, v) for v in range(len(network))]
+        self._beliefs = beliefs
+        needed = beliefs.bytes_after(rounds) if policy.act.judges else 0.0
+        if needed > memory_limit:
+            raise ParameterError(
+                f"{rounds} rounds of {policy.name} need about {needed / 1e9:.1f} GB for the "
+                f"{name} engine, above memory_limit={memory_limit:.3g} bytes; raise the limit, or "
+                "play fewer rounds, a smaller ttl or a sparser network"
+            )
+        self._record = Record(self._plan, rounds)
+        self._messages = transmissions(self._plan.carrier, policy.ttl, rounds)
+
+    def play(self, t: int, offer: Round) -> IntArray:
+        """Choose a row of the offer for each agent, and learn its reward: (V,)."""
+        if not admits(self._plan.border, self._policy.ridge, offer.agents, offer.contexts):
+            raise refusal(offer.contexts, self._policy.ridge)
+        agents = np.arange(len(self._rngs))
+        rows = np.empty(len(agents), dtype=np.int64)
+        for turn in agents[:, None] if self._plan.in_turn else agents[None, :]:
+            rows[turn] = self._choose(t, offer, turn)
+            self._record.add(t, turn, offer, rows)
+            if self._plan.in_turn and self._policy.act.judges:
+                self._beliefs.learn_now(turn, t, self._record)
+        return rows
+
+    def traffic(self, t: int) -> tuple[int, int]:
+        """Return the messages and the bytes that crossed all edges in round t."""
+        messages = int(self._messages[t - 1])
+        return messages, messages * message_size(self._record.contexts.shape[2])
+
+    def similarity(self) -> Array | None:
+        """Return what each agent takes the others' news to be worth: (V, V)."""
+        return self._beliefs.similarity()
+
+    def _choose(self, t: int, offer: Round, turn: IntArray) -> IntArray:
+        """Choose a row for each agent of this turn."""
+        chosen = np.full(len(self._rngs), -1)
+        follows = self._plan.leader_lags < t
+        for v in turn[follows[turn]]:
+            before = t - 1 - int(self._plan.leader_lags[v])
+            arm = self._record.contexts[before, self._plan.leaders[v], : offer.contexts.shape[1]]
+            rows = offer.starts[v] + np.arange(offer.sizes[v])
+            chosen[v] = rows[self._policy.act.follow(arm, offer.contexts[rows])]
+        if self._policy.act.judges:
+            judging = np.zeros(len(chosen), dtype=np.bool_)
+            judging[turn] = ~follows[turn]
+            asked = self._record.asked(offer)
+            belief = self._beliefs.believe(t, offer, asked, judging, self._record)
+            knows = judging & (belief.count[offer.starts] > 0)
+            chosen[knows] = self._judge(offer, belief)[knows]
+        for v in turn[chosen[turn] < 0]:  # knows nothing, or acts at random
+            chosen[v] = offer.starts[v] + self._rngs[v].integers(offer.sizes[v])
+        return chosen[turn]
+
+    def _judge(self, offer: Round, belief: Belief) -> IntArray:
+        """Return the row that each agent rates best: (V,)."""
+        width = self._policy.width.factor(
+            logdet=belief.logdet,
+            count=belief.count,
+            ridge=self._policy.ridge,
+            agents=self._plan.union[offer.agents],
+        )
+        scores = self._policy.act.score(belief.mean, belief.std, width)
+        padded = np.full((len(offer.sizes), int(offer.sizes.max())), -np.inf)
+        padded[offer.agents, np.arange(len(scores)) - offer.starts[offer.agents]] = scores
+        return offer.starts + first_best(padded)

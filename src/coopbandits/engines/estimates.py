@@ -1,0 +1,90 @@
+"""What does each agent of a simulation take K_z to be, by now?"""
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray
+from coopbandits.engines.record import Record
+from coopbandits.policy import Plan, Policy
+from coopbandits.similarity import Learnt, Loadings
+from coopbandits.similarity.similarity import is_due, linked
+
+
+class Estimates:
+    """K_z = UUᵀ + diag(δ) in each agent's own view; given, or learnt and refreshed.
+
+    Attributes:
+        agents: (V, N) from whom each agent learns, in order; rows are padded.
+        lags: (V, N) after how many rounds; inf pads a row.
+        me: (V,) the column of the agent itself.
+        U: (V, N, r).
+        delta: (V, N).
+        linked: (V, N) who is no stranger.
+    """
+
+    def __init__(self, policy: Policy, plan: Plan) -> None:
+        self._policy, self._plan = policy, plan
+        V = len(plan.lags)
+        heard = np.isfinite(plan.lags)
+        N = int(heard.sum(axis=1).max())
+        self.agents = np.argsort(~heard, axis=1, kind="stable")[:, :N]
+        self.lags = np.take_along_axis(plan.lags, self.agents, axis=1)
+        self.me = (self.agents == np.arange(V)[:, None]).argmax(axis=1)
+        self._counts = np.zeros(V, dtype=np.int64)
+        self.U, self.delta = np.zeros((V, N, 0)), np.ones((V, N))
+        self.linked = self.agents == np.arange(V)[:, None]
+
+    def give(self, K_z: Array) -> None:
+        """Take a given K_z, of low rank where it is: (V, V). Padding loads on nothing."""
+        parts = []
+        for agents, lags in zip(self.agents, self.lags, strict=True):
+            known = np.isfinite(lags)
+            values, vectors = np.linalg.eigh(K_z[np.ix_(agents[known], agents[known])])
+            kept = values > 1e-11 * max(values[-1], 1e-300)
+            U = np.zeros((len(agents), int(kept.sum())))
+            U[known] = vectors[:, kept] * np.sqrt(values[kept])
+            parts.append(U)
+        r = max(part.shape[1] for part in parts)
+        self.U = np.stack([np.pad(part, ((0, 0), (0, r - part.shape[1]))) for part in parts])
+        self.delta = np.zeros(self.delta.shape)
+        self.linked = np.isfinite(self.lags)
+
+    def refresh(self, t: int, record: Record) -> IntArray:
+        """Estimate K_z again for the agents for whom it is due, and return them."""
+        similarity, learner = self._policy.similarity, self._plan.learner
+        assert isinstance(similarity, Learnt)
+        assert learner is not None
+        known = record.known(t, self.lags)
+        due = np.flatnonzero(
+            [
+                is_due(similarity, int(now), int(last))
+                for now, last in zip(known, self._counts, strict=True)
+            ]
+        )
+        if due.size:
+            views = record.views(t, self.agents[due], self.lags[due], self.me[due])
+            self._put(due, learner.estimate(views))
+            self._counts[due] = known[due]
+        return due
+
+    def similarity(self) -> Array:
+        """Return each agent's own row of its K_z, 0 for those it does not learn from: (V, V)."""
+        V = len(self.me)
+        rows = np.arange(V)
+        mine = self.U[rows, self.me]
+        row = np.einsum("vr,vnr->vn", mine, self.U)
+        row[rows, self.me] += self.delta[rows, self.me]
+        whole = np.zeros((V, V))
+        at = np.nonzero(np.isfinite(self.lags))
+        whole[at[0], self.agents[at]] = row[at]
+        return whole
+
+    def _put(self, due: IntArray, loadings: Loadings) -> None:
+        r = max(self.U.shape[2], loadings.U.shape[2])
+        U = np.zeros((*self.delta.shape, r))
+        U[..., : self.U.shape[2]] = self.U
+        U[due] = 0.0
+        U[due, :, : loadings.U.shape[2]] = loadings.U
+        used = (U != 0).any(axis=(0, 1))
+        self.U = U[..., : max(1, int(np.flatnonzero(used).max(initial=0)) + 1)]
+        self.delta[due] = loadings.delta
+        self.linked[due] = linked(loadings, self.me[due])

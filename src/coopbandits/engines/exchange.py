@@ -1,0 +1,59 @@
+"""Real agents that exchange real messages: slower, and shows that the others are right."""
+
+import numpy as np
+
+from coopbandits.agent import Agent
+from coopbandits.arrays import Array, IntArray
+from coopbandits.messages import Message
+from coopbandits.network import Network
+from coopbandits.policy import Policy, plan
+from coopbandits.problems.problem import Round
+
+
+class Exchange:
+    """Real agents that exchange real messages, one edge a round."""
+
+    name = "messages"
+
+    def __init__(self, policy: Policy, network: Network, *, seed: int) -> None:
+        self._agents: list[Agent] = [
+            policy.agent(v, network, seed=seed) for v in range(len(network))
+        ]
+        self._in_turn = plan(policy, network).in_turn
+        self._held: list[tuple[int, bytes]] = []
+        self._traffic: list[tuple[int, int]] = []
+
+    def play(self, t: int, offer: Round) -> IntArray:
+        """Choose a row of the offer for each agent, and learn its reward: (V,)."""
+        flying, self._held = self._held, []
+        count = size = 0
+        rows = []
+        for v, agent in enumerate(self._agents):
+            decision = agent.decide(offer.contexts[offer.agents == v])
+            rows.append(int(offer.starts[v]) + decision.index)
+            news = agent.reward(decision.id, float(offer.rewards[rows[-1]]))
+            flying += [(int(to), m.to_bytes()) for m in news for to in agent.recipients]
+            if self._in_turn or v == len(self._agents) - 1:
+                count, size = count + len(flying), size + sum(len(data) for _, data in flying)
+                self._deliver(flying)
+                flying = []
+        self._traffic.append((count, size))
+        return np.array(rows)
+
+    def traffic(self, t: int) -> tuple[int, int]:
+        """Return the messages and the bytes that crossed all edges in round t."""
+        return self._traffic[t - 1]
+
+    def similarity(self) -> Array | None:
+        """Return what each agent takes the others' news to be worth: (V, V)."""
+        rows = [agent.similarity for agent in self._agents]
+        return None if any(row is None for row in rows) else np.array(rows)
+
+    def _deliver(self, flying: list[tuple[int, bytes]]) -> None:
+        for to, data in flying:
+            onward = self._agents[to].receive(Message.from_bytes(data))
+            self._held += [
+                (int(next_), message.to_bytes())
+                for message in onward
+                for next_ in self._agents[to].recipients
+            ]

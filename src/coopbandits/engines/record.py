@@ -1,0 +1,81 @@
+"""What has happened so far, and what has each agent heard of it?"""
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray
+from coopbandits.model import views_of
+from coopbandits.policy import Plan
+from coopbandits.problems.problem import Round
+from coopbandits.similarity import Views
+from coopbandits.similarity.mean_embedding import EmbeddingLearner
+
+
+class Record:
+    """All observations of a simulation, with sums of their summaries where K_z is learnt.
+
+    Attributes:
+        contexts: (T, V, d + k) the chosen contexts, with what was attached to each.
+        rewards: (T, V).
+    """
+
+    def __init__(self, plan: Plan, rounds: int) -> None:
+        V = len(plan.lags)
+        self._plan = plan
+        self.contexts: Array = np.empty((rounds, V, 0))
+        self.rewards = np.zeros((rounds, V))
+        self._samples: Array = np.empty((V, 0))
+        self._dim = 0
+        finite = plan.lags[np.isfinite(plan.lags)]
+        # sums after each of the last rounds, as far back as any news is old
+        self._depth = int(finite.max()) + 1
+        self._sums: Array = np.empty((self._depth, V, 0))
+
+    @property
+    def observed(self) -> Array:
+        """(T, V, ·) contexts as the posterior takes them."""
+        return self.contexts if self._plan.frozen else self.contexts[..., : self._dim]
+
+    def asked(self, offer: Round) -> Array:
+        """Return a round's contexts as the posterior takes them: (M, ·)."""
+        learner = self._plan.learner
+        if not self._plan.frozen:
+            return offer.contexts
+        assert isinstance(learner, EmbeddingLearner)
+        mine = learner.asked(offer.agents, offer.contexts, self._samples)
+        return np.hstack([offer.contexts, mine[offer.agents]])
+
+    def add(self, t: int, turn: IntArray, offer: Round, rows: IntArray) -> None:
+        """Write down what the agents of a turn chose in round t: rows (V,) of the offer."""
+        learner = self._plan.learner
+        if t == 1 and not self.contexts.size:
+            self._dim = offer.contexts.shape[1]
+            width = self._dim + (learner.attached(self._dim) if learner else 0)
+            self.contexts = np.zeros((*self.rewards.shape, width))
+        self.contexts[t - 1, turn, : self._dim] = offer.contexts[rows[turn]]
+        self.rewards[t - 1, turn] = offer.rewards[rows[turn]]
+        if learner is None:
+            return
+        sampled = learner.sampled(offer.agents, offer.contexts, rows)
+        if self._plan.frozen:
+            assert isinstance(learner, EmbeddingLearner)
+            self._samples = self._samples + sampled if self._samples.size else sampled
+            self.contexts[t - 1, :, self._dim :] = learner.embedded(self._samples)
+            return
+        self.contexts[t - 1, :, self._dim :] = sampled
+        new = learner.summaries(offer.contexts[rows], sampled, self.rewards[t - 1])
+        if t == 1:
+            self._sums = np.zeros((self._depth, *new.shape))
+        self._sums[t % self._depth] = self._sums[(t - 1) % self._depth] + new
+
+    def views(self, t: int, agents: IntArray, lags: Array, me: IntArray) -> Views:
+        """Return what has arrived by the decisions of round t: (B, N), (B, N), (B,).
+
+        A lag of inf pads a row.
+        """
+        after = np.where(np.isfinite(lags), t - np.minimum(lags, t), 0.0).astype(np.int64)
+        sums = self._sums[after % self._depth, agents] * (after > 0)[..., None]
+        return views_of(agents, me, sums)
+
+    def known(self, t: int, lags: Array) -> IntArray:
+        """Count the observations that have arrived by the decisions of round t: (B, N) -> (B,)."""
+        return np.asarray(np.maximum(t - lags, 0.0).sum(axis=1).astype(np.int64))

@@ -1,0 +1,113 @@
+"""Exact posteriors, shared where agents share their past.
+
+Agents that learn from the same agents form a group. The factor of a group holds what all its
+members know; the newest rounds, which reach its members at different times, are conditioned on
+through their Schur complement.
+"""
+
+import numpy as np
+
+from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.compositions import JointKernel
+from coopbandits.engines.record import Record
+from coopbandits.policy import Plan, Policy
+from coopbandits.posterior import Belief, Posterior
+from coopbandits.problems.problem import Round
+
+
+class SharedPosteriors:
+    """One posterior for each group of agents that learn from the same agents."""
+
+    def __init__(self, policy: Policy, plan: Plan) -> None:
+        self._plan = plan
+        self._groups = _groups(policy, plan)
+
+    def bytes_after(self, rounds: int) -> float:
+        """How much memory the factors take at most, after so many rounds."""
+        return sum(group.bytes_after(rounds) for group in self._groups)
+
+    def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
+        """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
+        belief = Belief.nothing(len(offer.agents))
+        self._groups = [group for group in self._groups if group.last_round >= t]
+        for group in self._groups:
+            if not self._plan.in_turn:
+                group.learn_due(t, record.observed, record.rewards)
+            rows = np.flatnonzero((judging & group.is_member)[offer.agents])
+            if rows.size:
+                group.believe(t, offer.agents[rows], X[rows], record.observed, record.rewards).put(
+                    belief, rows
+                )
+        return belief
+
+    def learn_now(self, turn: IntArray, t: int, record: Record) -> None:
+        """Learn the pulls of a turn at once, where agents take turns within a round."""
+        for group in self._groups:
+            group.learn_now(turn, record.observed[t - 1], record.rewards[t - 1])
+
+    def similarity(self) -> Array | None:
+        """Return K_z where agents learn from each other, 0 elsewhere: (V, V)."""
+        if not isinstance(self._plan.kernel, JointKernel):
+            return None
+        return np.where(np.isfinite(self._plan.lags), self._plan.kernel.K_z, 0.0)
+
+
+class _Group:
+    """Agents that learn from the same sources, and the posterior of what all of them know."""
+
+    def __init__(self, policy: Policy, plan: Plan, members: IntArray, sources: IntArray) -> None:
+        self.members, self.sources = members, sources
+        self.is_member = np.isin(np.arange(len(plan.lags)), members)
+        self.lags = plan.lags[:, sources].copy()
+        # a source's news is common once the member it reaches last has it
+        self.common_lag = plan.lags[np.ix_(members, sources)].max(axis=0).astype(np.int64)
+        self.posterior = Posterior(plan.kernel, policy.ridge)
+        # a member needs no posterior once it follows its leader
+        self.last_round = float(plan.leader_lags[members].max())
+
+    def bytes_after(self, rounds: int) -> float:
+        """How much memory the factor takes at most, after so many rounds."""
+        return 4.0 * (len(self.sources) * min(rounds, self.last_round)) ** 2
+
+    def learn_now(self, turn: IntArray, contexts: Array, rewards: Array) -> None:
+        """Learn the pulls of this turn: (V, d), (V,)."""
+        heard = np.intersect1d(turn, self.sources)
+        self.posterior.extend(heard, contexts[heard], rewards[heard])
+
+    def learn_due(self, t: int, contexts: Array, rewards: Array) -> None:
+        """Learn what has become common by the decisions of round t: (T, V, d), (T, V)."""
+        round_ = t - self.common_lag
+        due = round_ >= 1
+        at = round_[due] - 1, self.sources[due]
+        self.posterior.extend(self.sources[due], contexts[at], rewards[at])
+
+    def believe(
+        self, t: int, agents: IntArray, X: Array, contexts: Array, rewards: Array
+    ) -> Belief:
+        """Return what agents believe of m contexts, the newest rounds included."""
+        pairs = [
+            (round_, column)
+            for column, lag in enumerate(self.common_lag)
+            for round_ in range(max(1, t - int(lag) + 1), t)
+        ]
+        if pairs:
+            round_, column = np.array(pairs).T
+            known = round_ + self.lags[:, column] <= t
+            heard = known[self.members].any(axis=0)
+            if heard.any():
+                round_, column, known = round_[heard], column[heard], known[:, heard]
+                at = round_ - 1, self.sources[column]
+                newest = self.posterior.look_ahead(at[1], contexts[at], rewards[at])
+                return newest.predict(agents, X, known)
+        return self.posterior.predict(agents, X)
+
+
+def _groups(policy: Policy, plan: Plan) -> list[_Group]:
+    """Put agents that learn from the same agents together."""
+    members: dict[bytes, list[int]] = {}
+    for v, row in enumerate(np.isfinite(plan.lags)):
+        members.setdefault(row.tobytes(), []).append(v)
+    return [
+        _Group(policy, plan, np.array(group), np.flatnonzero(np.isfinite(plan.lags[group[0]])))
+        for group in members.values()
+    ]

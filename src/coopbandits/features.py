@@ -1,0 +1,215 @@
+r"""Which numbers stand for a context? Finite features φ with φ(x)ᵀφ(x') = k(x, x'), or nearly.
+
+With m features all that an agent's observations say about its reward function is in sums of size
+m² (`similarity/statistics.py`), however many they are. A basis turns a kernel into features:
+
+| basis | k(x, x') | for |
+|---|---|---|
+| `Exact` | φ(x)ᵀφ(x') | the linear kernel, its multiples and sums; m = d |
+| `Fourier` | ≈ φ(x)ᵀφ(x'), error ~ m^(−1/2) | RBF, Matérn, their products, sums, multiples |
+| `Nystrom` | the best φ(x)ᵀφ(x') that a reference sample can give | any kernel |
+
+Agents that exchange news agree on the basis before they start: it is part of the policy.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from coopbandits.arrays import Array, as_contexts, as_count, as_seed, frozen, short
+from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.kernels import RBF, Added, Kernel, Linear, Matern, Multiplied, Scaled, as_kernel
+
+# Eigenvalues of a reference sample's Gram matrix below this, relative to the largest, are rounding.
+_RANK_TOLERANCE = 1e-10
+
+
+@runtime_checkable
+class Basis(Protocol):
+    """A way to turn a kernel into finite features."""
+
+    def features(self, kernel: Kernel, X: Array) -> Array:
+        """Return φ at n contexts: (n, d) -> (n, m)."""
+        ...
+
+    def size(self, kernel: Kernel, dim: int) -> int:
+        """Return m for contexts of d numbers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """The features of a kernel that has finitely many: linear, its multiples and sums."""
+
+    def features(self, kernel: Kernel, X: Array) -> Array:
+        """Return φ at n contexts: (n, d) -> (n, m)."""
+        match kernel:
+            case Linear():
+                return X if kernel.lengthscale == 1.0 else X / np.asarray(kernel.lengthscale)
+            case Scaled():
+                return np.sqrt(kernel.scale) * self.features(kernel.kernel, X)
+            case Added():
+                return np.hstack([self.features(part, X) for part in (kernel.left, kernel.right)])
+        raise ParameterError(
+            f"{short(kernel)} has no finite exact features; expected a linear kernel, or take the "
+            "basis Fourier(…) or Nystrom(…) of coopbandits.features"
+        )
+
+    def size(self, kernel: Kernel, dim: int) -> int:
+        """Return m for contexts of d numbers."""
+        if isinstance(kernel, Added):
+            return self.size(kernel.left, dim) + self.size(kernel.right, dim)
+        return self.size(kernel.kernel, dim) if isinstance(kernel, Scaled) else dim
+
+
+@dataclass(frozen=True, slots=True)
+class Fourier:
+    r"""Random waves whose frequencies follow the kernel's spectral law (Rahimi & Recht 2007).
+
+    $$\varphi(x) = \sqrt{2/m}\,[\cos \omega_i^\top x, \sin \omega_i^\top x]_{i \le m/2}$$
+
+    Frequencies come in orthogonal blocks of d, which lowers the error of as many independent ones
+    (Yu et al. 2016). |φ(x)|² = k(x, x) exactly. A sum of kernels gets m features for each part.
+
+    Args:
+        count: m, even.
+        seed: Of the frequencies; the same for all agents that talk to each other.
+    """
+
+    count: int = 64
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        count = as_count(self.count, "the number of features", least=2)
+        if count % 2:
+            raise ParameterError(f"the number of features must be even, got {count}")
+        object.__setattr__(self, "count", count)
+        object.__setattr__(self, "seed", as_seed(self.seed))
+
+    def features(self, kernel: Kernel, X: Array) -> Array:
+        """Return φ at n contexts: (n, d) -> (n, m)."""
+        match kernel:
+            case Scaled():
+                return np.sqrt(kernel.scale) * self.features(kernel.kernel, X)
+            case Added():
+                return np.hstack([self.features(part, X) for part in (kernel.left, kernel.right)])
+            case Linear():
+                return Exact().features(kernel, X)
+        omega = _frequencies(kernel, X.shape[1], self.count // 2, self.seed)  # type: ignore[arg-type]
+        phase = np.asarray(X @ omega.T)
+        return np.sqrt(2 / self.count) * np.hstack([np.cos(phase), np.sin(phase)])
+
+    def size(self, kernel: Kernel, dim: int) -> int:
+        """Return m for contexts of d numbers."""
+        match kernel:
+            case Scaled():
+                return self.size(kernel.kernel, dim)
+            case Added():
+                return self.size(kernel.left, dim) + self.size(kernel.right, dim)
+            case Linear():
+                return dim
+        return self.count
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Nystrom:
+    r"""Features from a reference sample R of contexts, for any kernel.
+
+    $$\varphi(x) = K_{RR}^{-1/2} k_R(x), \qquad
+      \varphi(x)^\top\varphi(x') = k_R(x)^\top K_{RR}^{-1} k_R(x')$$
+
+    Exact at the reference contexts; |φ(x)|² ≤ k(x, x) elsewhere.
+    """
+
+    reference: Array
+
+    def __init__(self, reference: object) -> None:
+        given = as_contexts(reference, "the reference contexts")
+        object.__setattr__(self, "reference", frozen(given.copy()))
+
+    def features(self, kernel: Kernel, X: Array) -> Array:
+        """Return φ at n contexts: (n, d) -> (n, m)."""
+        if X.shape[1] != self.reference.shape[1]:
+            raise ShapeError(
+                f"the reference contexts have {self.reference.shape[1]} numbers, but the contexts "
+                f"have {X.shape[1]}; expected the same"
+            )
+        W = _whitening(kernel, self)  # type: ignore[arg-type]
+        return np.asarray(as_kernel(kernel)(X, self.reference) @ W)
+
+    def size(self, kernel: Kernel, dim: int) -> int:
+        """Return m for contexts of d numbers."""
+        return int(_whitening(kernel, self).shape[1])  # type: ignore[arg-type]
+
+
+def exact_or(kernel: Kernel, basis: Basis | None, otherwise: Basis) -> Basis:
+    """Settle a `features=`: the one given, exact features where there are some, or another."""
+    if basis is not None:
+        if isinstance(basis, type) or not isinstance(basis, Basis):
+            raise ParameterError(
+                f"features={short(basis)} is no basis; expected a value such as those of "
+                "coopbandits.features"
+            )
+        return basis
+    return Exact() if is_finite(kernel) else otherwise
+
+
+def is_finite(kernel: Kernel) -> bool:
+    """Tell whether a kernel has finitely many features, exactly."""
+    match kernel:
+        case Linear():
+            return True
+        case Scaled():
+            return is_finite(kernel.kernel)
+        case Added():
+            return is_finite(kernel.left) and is_finite(kernel.right)
+    return False
+
+
+@lru_cache(maxsize=32)
+def _frequencies(kernel: Kernel, dim: int, count: int, seed: int) -> Array:
+    """Draw frequencies from the spectral law of a stationary kernel: (count, d)."""
+    return frozen(_drawn(kernel, dim, count, np.random.default_rng(seed)))
+
+
+def _drawn(kernel: Kernel, dim: int, count: int, rng: np.random.Generator) -> Array:
+    match kernel:
+        case RBF() | Matern():
+            omega = _orthogonal(dim, count, rng)
+            if isinstance(kernel, Matern):  # a multivariate t law: a Gaussian over a root of χ²/2ν
+                chi2 = rng.chisquare(2 * kernel.nu, size=(count, 1))
+                omega *= np.sqrt(2 * kernel.nu / chi2)
+            scale = np.asarray(kernel.lengthscale)
+            if scale.ndim and len(scale) != dim:
+                raise ShapeError(
+                    f"the kernel has {len(scale)} lengthscales, but the contexts have {dim} numbers"
+                )
+            return omega / scale
+        case Multiplied():  # the spectral law of a product is the convolution of the two
+            left, right = (_drawn(part, dim, count, rng) for part in (kernel.left, kernel.right))
+            return left + right
+    raise ParameterError(
+        f"{short(kernel)} has no Fourier features; expected RBF, Matern, their products, sums and "
+        "multiples; Nystrom(reference) of coopbandits.features takes any kernel"
+    )
+
+
+def _orthogonal(dim: int, count: int, rng: np.random.Generator) -> Array:
+    """Draw standard normal rows, orthogonal in blocks of d: (count, d)."""
+    blocks = []
+    for _ in range(-(-count // dim)):
+        Q, R = np.linalg.qr(rng.standard_normal((dim, dim)))
+        Q = Q * np.sign(np.diagonal(R))  # uniform over rotations; without it signs have a bias
+        lengths = np.sqrt(rng.chisquare(dim, size=dim))
+        blocks.append(lengths[:, None] * Q.T)
+    return np.vstack(blocks)[:count]
+
+
+@lru_cache(maxsize=8)
+def _whitening(kernel: Kernel, basis: Nystrom) -> Array:
+    """Return W with WWᵀ = K_RR⁻¹ on the reference sample's span: (|R|, m)."""
+    values, vectors = np.linalg.eigh(kernel(basis.reference, basis.reference))
+    kept = values > _RANK_TOLERANCE * values[-1]
+    return frozen(vectors[:, kept] / np.sqrt(values[kept]))

@@ -1,0 +1,41 @@
+"""How much is their news worth to me? The network kernel K_z between agents.
+
+Given: `Alone`, `Same`, `Known`, `Clusters`, `Laplacian`. Learnt from what arrives: `Evidence`,
+`MeanEmbedding`, `Learned`, `Laplacian.by_evidence()`.
+"""
+
+from coopbandits.similarity.evidence import Evidence
+from coopbandits.similarity.known import Alone, Clusters, Known, Same
+from coopbandits.similarity.laplacian import Laplacian, LearntLaplacian
+from coopbandits.similarity.learned import Learned
+from coopbandits.similarity.mean_embedding import MeanEmbedding
+from coopbandits.similarity.similarity import (
+    Given,
+    Learner,
+    Learnt,
+    Loadings,
+    Similarity,
+    Views,
+    as_similarity,
+    similarity_matrix,
+)
+
+__all__ = [
+    "Alone",
+    "Clusters",
+    "Evidence",
+    "Given",
+    "Known",
+    "Laplacian",
+    "Learned",
+    "Learner",
+    "Learnt",
+    "LearntLaplacian",
+    "Loadings",
+    "MeanEmbedding",
+    "Same",
+    "Similarity",
+    "Views",
+    "as_similarity",
+    "similarity_matrix",
+]

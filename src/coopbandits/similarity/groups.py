@@ -1,0 +1,288 @@
+r"""Who thinks alike? Groups of agents found in their statistics, and each agent's place in them.
+
+The model, for the agents that one agent has heard from:
+
+    θ_u = √ρ·(what its group shares) + √(1 − ρ)·(its own), or all its own;
+
+groups share a weight vector of N(0, s²I), there is any number of them, and nobody says who is in
+which. `statistics.Statistics.shared` integrates the own part out for a given ρ, so what is left is
+a mixture of linear regressions. It is fitted by variational Bayes:
+
+    q(group's weights) = N(μ_g, σ²P_g⁻¹),   P_g = κI + Σ_u r_ug S_u,   μ_g = P_g⁻¹ Σ_u r_ug b_u
+    r_ug ∝ π_g exp(−(q_u − 2μ_gᵀb_u + tr S_u(μ_gμ_gᵀ + σ²P_g⁻¹)) / 2σ²)
+
+1. `Groups.anneal` starts from more groups than needed, at a low weight of the evidence that rises
+   to 1: the groups split where the data ask for it.
+2. `Groups.merge` unites pairs of groups for as long as one group explains them better than two
+   (exact evidence, and a Chinese restaurant process as prior over partitions).
+3. `Groups.judge` asks for each agent whether its group, *without its own data*, predicts its data
+   better than it does by itself. How common it is to be on one's own is learnt from all agents
+   heard from: where everyone differs nobody is believed, however well two of them match by chance.
+
+Where agents attach a sample of the contexts offered to them, groups may also have a context law
+each, N(c_g, v·I). Then a group is likelier for agents whose contexts look like it; whether that
+helps is judged by how well the rewards are predicted, given the contexts.
+
+Leading axes: B views; N agents; G groups; m features.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.statistics import Statistics, half, halves
+
+# Numbers of evidence closer than this are equal: rounding must not choose.
+CLOSE = 1e-6
+# What an empty group, and the two answers to "on its own?", are worth in agents beforehand.
+_EMPTY = 0.1
+_DOUBT = 1.0
+_WARMING, _HOT, _POLISH = 10, 5, 2
+_COLDEST = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """Each agent's mean offered context, in units of its deviation: mean (B, N, m), n (B, N)."""
+
+    mean: Array
+    n: Array
+
+    def loglik(self, r: Array) -> Array:
+        """Return how likely each agent's mean is under each group's law, up to a constant."""
+        weight = np.swapaxes(r, 1, 2)
+        size = (weight @ self.n[..., None])[..., 0] + 1.0  # a group's centre is N(0, I) beforehand
+        centre = (weight @ (self.n[..., None] * self.mean)) / size[..., None]
+        distance = (
+            (self.mean**2).sum(axis=-1)[..., None]
+            - 2 * self.mean @ np.swapaxes(centre, 1, 2)
+            + (centre**2).sum(axis=-1)[:, None, :]
+        )
+        variance = 1.0 / np.maximum(self.n, 1.0)[..., None] + 1.0 / size[:, None, :]
+        m = self.mean.shape[-1]
+        return -0.5 * (distance / variance + m * np.log(variance))
+
+    def evidence(self, n: Array, total: Array) -> Array:
+        """Return the log evidence of pooled samples, up to a constant: (…), (…, m) -> (…)."""
+        m = total.shape[-1]
+        return 0.5 * ((total**2).sum(axis=-1) / (n + 1.0) - m * np.log1p(n))
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A grouping of the agents in each view, under one ρ.
+
+    Attributes:
+        shared: Statistics of the agents about what their groups share: (B, N, …).
+        base: (B, N) what the own parts add to each agent's log evidence.
+        noise: (B,) σ².
+        ratio: (B,) κ of what groups share.
+        others: (B, N) the agents to group: those heard from, without the one that asks.
+        contexts: What is known of their context laws, if anything.
+        r: (B, N, G) how far each agent is in each group.
+        share: (B, G) how common each group is; 0 for one that was merged away.
+    """
+
+    shared: Statistics
+    base: Array
+    noise: Array
+    ratio: Array
+    others: BoolArray
+    contexts: Contexts | None
+    r: Array
+    share: Array
+
+    @cached_property
+    def packed(self) -> Array:
+        """The different numbers of each agent's S: (B, N, m(m + 1)/2)."""
+        i, j, _ = half(self.shared.b.shape[-1])
+        return np.ascontiguousarray(self.shared.S[..., i, j])
+
+    def anneal(self) -> "Groups":
+        """Let the groups split as the evidence's weight rises from a tenth to 1."""
+        warming = np.geomspace(_COLDEST, 1.0, _WARMING)
+        return self._swept([*warming, *[1.0] * _HOT])
+
+    def polish(self) -> "Groups":
+        """Let everyone find its place again."""
+        return self._swept([1.0] * _POLISH)
+
+    def merge(self) -> "Groups":
+        """Unite pairs of groups, the best first, while one explains the data better than two."""
+        B, _, G = self.r.shape
+        weight = np.swapaxes(self.r, 1, 2)
+        sums = self._sums(weight)
+        alone = self._evidence(sums, np.arange(B))
+        gain = np.full((B, G, G), -np.inf)
+        first, second = np.triu_indices(G, 1)
+        both = self._evidence([part[:, first] + part[:, second] for part in sums], np.arange(B))
+        gain[:, first, second] = both - alone[:, first] - alone[:, second]
+        r, alive = self.r.copy(), np.ones((B, G), dtype=np.bool_)
+        for _ in range(G - 1):
+            best = gain.reshape(B, -1).argmax(axis=1)
+            into, gone = best // G, best % G
+            views = np.flatnonzero(gain[np.arange(B), into, gone] > CLOSE)
+            if not views.size:
+                break
+            into, gone = into[views], gone[views]
+            for part in (*sums, np.swapaxes(r, 1, 2)):
+                part[views, into] += part[views, gone]
+                part[views, gone] = 0.0
+            alive[views, gone] = False
+            gain[views, gone, :] = gain[views, :, gone] = -np.inf
+            alone[views, into] = self._evidence([part[views, into] for part in sums], views)
+            united = [part[views] + part[views, into][:, None] for part in sums]
+            worth = self._evidence(united, views) - alone[views, into][:, None] - alone[views]
+            other = np.arange(G)[None, :]
+            worth[~alive[views] | (other == into[:, None])] = -np.inf
+            at = np.minimum(into[:, None], other), np.maximum(into[:, None], other)
+            gain[views[:, None], *at] = worth
+        return replace(self, r=r, share=_shares(r, alive))
+
+    def judge(self, alone: Array, me: IntArray) -> tuple[Array, Array, Array]:
+        """Weigh every agent's group against being on its own, without its own data in it.
+
+        Args:
+            alone: (B, N) each agent's log evidence by itself.
+            me: (B,) the column of the agent that asks.
+
+        Returns:
+            The places (B, N, G), the asking agent's own among them; how well the grouping predicts
+            (B,); and how common it is to be on one's own (B,).
+        """
+        B, _, G = self.r.shape
+        rows = np.arange(B)
+        prior = self._prior()
+        best = self.r.argmax(axis=2)
+        in_group = self._left_out(best) + np.take_along_axis(prior, best[..., None], 2)[..., 0]
+        loner = np.full(B, 0.5)
+        count = self.others.sum(axis=1)
+        for _ in range(20):
+            doubt = _odds(alone + np.log(loner)[:, None], in_group + np.log1p(-loner)[:, None])
+            loner = ((doubt * self.others).sum(axis=1) + _DOUBT) / (count + 2 * _DOUBT)
+        log_loner, log_joiner = np.log(loner)[:, None], np.log1p(-loner)[:, None]
+        predicted = np.logaddexp(alone + log_loner, in_group + log_joiner)
+        doubt = _odds(alone + log_loner, in_group + log_joiner)
+        # who has no company in its group is on its own there, and can still be joined
+        size = np.take_along_axis(self.r.sum(axis=1), best, axis=1)
+        company = np.clip(size - self.r.max(axis=2), 0.0, 1.0)
+        places = self.r * (1.0 - doubt * company * self.others)[..., None]
+        judged = replace(self, r=places)
+        mine = judged._joining(me) + prior[rows, me] + log_joiner
+        options = np.hstack([mine, alone[rows, me][:, None] + log_loner])
+        places[rows, me] = _softmax(options)[:, :G]
+        return places, (predicted * self.others).sum(axis=1), loner
+
+    def _swept(self, weights: list[float]) -> "Groups":
+        """Update places and groups in turn, with the evidence weighed as given."""
+        m = self.shared.b.shape[-1]
+        i, j, cell = half(m)
+        twice = np.where(i == j, 1.0, 2.0)  # each cell off the diagonal stands for two
+        S, b = self.packed, self.shared.b
+        noise, q = self.noise[:, None, None], self.shared.q[..., None]
+        r, share = self.r, self.share
+        alive = share > 0
+        for weight in weights:
+            members = np.swapaxes(r, 1, 2)
+            P = (members @ S)[..., cell] + self.ratio[:, None, None, None] * np.eye(m)
+            inverse = np.linalg.inv(P)
+            mean = (inverse @ (members @ b)[..., None])[..., 0]
+            second = mean[..., i] * mean[..., j] + noise * inverse[..., i, j]
+            misfit = q - 2 * b @ np.swapaxes(mean, 1, 2)
+            misfit += S @ np.swapaxes(second * twice, 1, 2)
+            fit = -0.5 * misfit / noise
+            if self.contexts is not None:
+                fit += self.contexts.loglik(r)
+            r = _softmax(weight * fit + _log(share)[:, None, :]) * self.others[..., None]
+            share = _shares(r, alive)
+        return replace(self, r=r, share=share)
+
+    def _sums(self, weight: Array) -> tuple[Array, ...]:
+        """Pool agents by weights (B, G, N): S, b, q, how many; context samples and their sum."""
+        B, N, m = self.shared.b.shape
+        S = (weight @ self.packed)[..., half(m)[2]]
+        q = (weight @ self.shared.q[..., None])[..., 0]
+        law = self.contexts or Contexts(np.zeros((B, N, 0)), np.zeros((B, N)))
+        n = (weight @ law.n[..., None])[..., 0]
+        total = weight @ (law.n[..., None] * law.mean)
+        return S, weight @ self.shared.b, q, weight.sum(axis=2), n, total
+
+    def _evidence(self, sums: Sequence[Array], views: IntArray) -> Array:
+        """Return the log evidence of groups with given sums, and of their size."""
+        S, b, q, size, n, total = sums
+        from scipy.special import gammaln  # noqa: PLC0415 (heavy; `import coopbandits` is not)
+
+        value = self._log_normaliser(S, b, q, views) + gammaln(np.maximum(size, 1e-3))
+        if self.contexts is not None:
+            value += self.contexts.evidence(n, total)
+        return value
+
+    def _log_normaliser(self, S: Array, b: Array, q: Array, views: IntArray) -> Array:
+        """Return log ∫ exp(−(wᵀSw − 2wᵀb)/2σ²) N(w; 0, σ²/κ) dw: (…, m, m), (…, m), (…)."""
+        m = b.shape[-1]
+        trailing = (...,) + (None,) * (b.ndim - 2)
+        noise, ratio = self.noise[views][trailing], self.ratio[views][trailing]
+        P = S + ratio[..., None, None] * np.eye(m)
+        fit, half_logdet = halves(P, b, q * (1 + 1e-9) + noise)
+        return fit / noise - half_logdet + 0.5 * m * np.log(ratio)
+
+    def _left_out(self, group: IntArray) -> Array:
+        """Return log p(y_u | u's group without u) for a group of each agent: (B, N)."""
+        B, N, _ = self.r.shape
+        S, b, q = self._sums(np.swapaxes(self.r, 1, 2))[:3]
+        view, agent = np.nonzero(self.others)
+        own = group[view, agent]
+        r = self.r[view, agent, own]
+        S_u, b_u = self.shared.S[view, agent], self.shared.b[view, agent]
+        q_u = self.shared.q[view, agent]
+        rest = (
+            S[view, own] - r[:, None, None] * S_u,
+            b[view, own] - r[:, None] * b_u,
+            np.maximum(q[view, own] - r * q_u, 0.0),
+        )
+        whole = rest[0] + S_u, rest[1] + b_u, rest[2] + q_u
+        gained = self._log_normaliser(*whole, view) - self._log_normaliser(*rest, view)
+        value = np.zeros((B, N))
+        value[view, agent] = gained - 0.5 * q_u / self.noise[view] + self.base[view, agent]
+        return value
+
+    def _joining(self, me: IntArray) -> Array:
+        """Return log p(y of the asking agent | each group), which it is not in: (B, G)."""
+        B = len(me)
+        rows = np.arange(B)
+        S, b, q = self._sums(np.swapaxes(self.r, 1, 2))[:3]
+        mine = self.shared.S[rows, me], self.shared.b[rows, me], self.shared.q[rows, me]
+        joined = S + mine[0][:, None], b + mine[1][:, None], q + mine[2][:, None]
+        gained = self._log_normaliser(*joined, rows) - self._log_normaliser(S, b, q, rows)
+        return gained + (self.base[rows, me] - 0.5 * mine[2] / self.noise)[:, None]
+
+    def _prior(self) -> Array:
+        """Return how likely each group is for each agent before its rewards are seen: (B, N, G)."""
+        log_share = np.repeat(_log(self.share)[:, None, :], self.r.shape[1], axis=1)
+        if self.contexts is None:
+            return log_share
+        return _log(_softmax(log_share + self.contexts.loglik(self.r)))
+
+
+def _shares(r: Array, alive: BoolArray) -> Array:
+    size = r.sum(axis=1) + _EMPTY * alive
+    return np.asarray(size / size.sum(axis=1, keepdims=True))
+
+
+def _log(value: Array) -> Array:
+    """The logarithm, −inf at 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(value)
+
+
+def _softmax(logits: Array) -> Array:
+    weight = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
+
+
+def _odds(one: Array, other: Array) -> Array:
+    """Return exp(one) / (exp(one) + exp(other))."""
+    return np.asarray(1.0 / (1.0 + np.exp(np.clip(other - one, -700.0, 700.0))))

@@ -1,0 +1,135 @@
+"""K_z from the network itself: alike as far as the graph's Laplacian binds agents together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coopbandits.arrays import Array, BoolArray, as_positive, frozen
+from coopbandits.errors import ParameterError
+from coopbandits.features import Basis, Fourier, exact_or
+from coopbandits.kernels import Kernel
+from coopbandits.network import Network
+from coopbandits.similarity.groups import CLOSE
+from coopbandits.similarity.learned import RewardLearner
+from coopbandits.similarity.levels import levels
+from coopbandits.similarity.similarity import Loadings, Views, settle_refresh
+from coopbandits.statistics import joint_log_evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Laplacian:
+    r"""Alike as far as the network binds us: K_z = (L + ρI)⁻¹ for the graph's Laplacian L.
+
+    The kernel of GoB.Lin (ρ = 1). A small ρ binds neighbours tightly; a large one lets each agent
+    stand alone. K_z(v, v) ≤ 1/ρ, so ρ ≥ 1 keeps K ≤ 1. Arcs of a directed network count as edges.
+    `Laplacian.by_evidence()` learns ρ.
+    """
+
+    rho: float = 1.0
+
+    def __post_init__(self) -> None:
+        rho = as_positive(self.rho, "rho")
+        if rho < 1e-8:  # L is singular: below, the inverse has no digits left
+            raise ParameterError(f"rho must be at least 1e-8, got {rho}")
+        object.__setattr__(self, "rho", rho)
+
+    def matrix(self, network: Network) -> Array:
+        """Return (L + ρI)⁻¹, component by component: agents of two components are strangers."""
+        A = network.adjacency | network.adjacency.T
+        M = np.diag(A.sum(axis=1) + self.rho) - A
+        K_z = np.zeros_like(M)
+        for members in network.components:
+            block = np.ix_(members, members)
+            inverse = np.linalg.inv(M[block])
+            K_z[block] = 0.5 * (inverse + inverse.T)
+        return frozen(K_z)
+
+    @staticmethod
+    def by_evidence(
+        rhos: Sequence[float] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        *,
+        noise: float | None = None,
+        features: Basis | None = None,
+        refresh: str = "growing",
+        growth: float = 1.25,
+    ) -> "LearntLaplacian":
+        """Learn ρ from what arrives: the one of `rhos` under which the rewards are likeliest."""
+        given: Any = rhos if isinstance(rhos, list | tuple | np.ndarray) else [rhos]
+        return LearntLaplacian(
+            tuple(Laplacian(rho).rho for rho in given), noise, features, refresh, growth
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LearntLaplacian:
+    r"""K_z = (L + ρI)⁻¹ scaled to a diagonal of 1, with the ρ of greatest joint evidence.
+
+    Scaled, so that ρ says how alike neighbours are and not how large rewards are. Each agent weighs
+    every ρ by the rewards it has heard of, exactly: a factor of order N·m for N agents heard from
+    and m features, for each ρ.
+    """
+
+    rhos: tuple[float, ...]
+    noise: float | None = None
+    features: Basis | None = None
+    refresh: str = "growing"
+    growth: float = 1.25
+
+    def __post_init__(self) -> None:
+        if not self.rhos:
+            raise ParameterError("rhos must hold at least one number, got none")
+        if self.noise is not None:
+            object.__setattr__(self, "noise", as_positive(self.noise, "noise"))
+        settle_refresh(self)
+
+    def learner(self, kernel: Kernel, network: Network) -> "LaplacianLearner":
+        """Make what learns ρ."""
+        basis = exact_or(kernel, self.features, Fourier(64))
+        return LaplacianLearner(self, kernel, basis, network)
+
+
+class LaplacianLearner(RewardLearner):
+    """Learns ρ by evidence; holds no state."""
+
+    def __init__(
+        self, similarity: LearntLaplacian, kernel: Kernel, basis: Basis, network: Network
+    ) -> None:
+        super().__init__(kernel, basis)
+        self.similarity = similarity
+        self.matrices = [_correlations(rho, network) for rho in similarity.rhos]
+
+    def estimate(self, views: Views) -> Loadings:
+        """Learn ρ from what was heard, in each view by itself."""
+        B, N = views.heard.shape
+        U = np.empty((B, N, N))
+        for view in range(B):  # a factor of order N·m at a time
+            alone = Views(
+                views.agents[view, None],
+                views.heard[view, None],
+                views.me[view, None],
+                views.summaries[view, None],
+            )
+            statistics, agents = self.read(alone), alone.agents[0]
+            noise, ratio = levels(statistics, alone.heard, self.similarity.noise)
+            best = -np.inf
+            for matrix in self.matrices:
+                loadings = Loadings.of(matrix[np.ix_(agents, agents)][None])
+                value = joint_log_evidence(
+                    statistics, loadings.U, loadings.delta, noise, ratio
+                ).item()
+                if value > best + CLOSE * max(1.0, abs(best) if np.isfinite(best) else 1.0):
+                    best, U[view] = value, loadings.U[0]
+        U *= (views.heard | _is_me(views))[..., None]
+        return Loadings(U, np.where(views.heard | _is_me(views), 0.0, 1.0))
+
+
+def _is_me(views: Views) -> BoolArray:
+    return np.asarray(np.arange(views.heard.shape[1]) == views.me[:, None])
+
+
+def _correlations(rho: float, network: Network) -> Array:
+    K_z = Laplacian(rho).matrix(network)
+    size = np.sqrt(np.diagonal(K_z))
+    return np.asarray(K_z / np.outer(size, size))

@@ -1,0 +1,150 @@
+r"""K_z as multi-task Gaussian process libraries learn it: by maximising the joint evidence.
+
+The intrinsic coregionalisation model: f_u = Σ_k U_uk g_k + √δ_u h_u, K_z = UUᵀ + diag(δ), with U
+and δ free. They maximise the marginal likelihood of all rewards in an agent's view together, by
+expectation-maximisation over g; each step raises it. There is no prior over U, so with few
+observations it fits noise; that is why it is here for comparison.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray, as_count, as_positive
+from coopbandits.features import Basis, Fourier, exact_or
+from coopbandits.kernels import Kernel
+from coopbandits.network import Network
+from coopbandits.similarity.levels import levels
+from coopbandits.similarity.similarity import Loadings, Views, settle_refresh
+from coopbandits.statistics import Statistics, coupled
+
+_DELTAS = np.concatenate([[1e-4], np.geomspace(1e-3, 1.0, 13)])
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Learn K_z = UUᵀ + diag(δ) by maximum likelihood, scaled to a diagonal of 1.
+
+    Args:
+        rank: Columns of U.
+        steps: Of expectation-maximisation, at each estimate.
+        noise: σ of the rewards, where it is known; learnt otherwise.
+        features: The basis that stands for K_x; exact for linear kernels, Fourier(64) otherwise.
+        refresh: "growing" (at each `growth`-fold number of observations) or "every round".
+        growth: See `refresh`.
+    """
+
+    rank: int = 3
+    steps: int = 10
+    noise: float | None = None
+    features: Basis | None = None
+    refresh: str = "growing"
+    growth: float = 1.25
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rank", as_count(self.rank, "rank"))
+        object.__setattr__(self, "steps", as_count(self.steps, "steps"))
+        if self.noise is not None:
+            object.__setattr__(self, "noise", as_positive(self.noise, "noise"))
+        settle_refresh(self)
+
+    def learner(self, kernel: Kernel, network: Network) -> "LearnedLearner":
+        """Make what learns K_z."""
+        return LearnedLearner(self, kernel, exact_or(kernel, self.features, Fourier(64)))
+
+
+@dataclass(frozen=True, eq=False)
+class RewardLearner:
+    """What all learners from rewards share: the summaries are `Statistics`."""
+
+    kernel: Kernel
+    basis: Basis
+
+    def attached(self, dim: int) -> int:
+        """How many numbers go with a context in a message: none."""
+        return 0
+
+    def sampled(self, agents: IntArray, contexts: Array, rows: IntArray) -> Array:
+        """Attach nothing: (V, 0)."""
+        return np.empty((len(rows), 0))
+
+    def summaries(self, X: Array, attached: Array, y: Array) -> Array:
+        """Summarise n observations: (n, 2 + m + m²)."""
+        return Statistics.rows(self.basis.features(self.kernel, X), y)
+
+    @staticmethod
+    def read(views: Views) -> Statistics:
+        """Take summaries apart."""
+        p = views.summaries.shape[-1]
+        return Statistics.of(views.summaries, int((np.sqrt(4 * p - 7) - 1) / 2 + 0.5))
+
+
+class LearnedLearner(RewardLearner):
+    """Learns K_z by maximum likelihood; holds no state."""
+
+    def __init__(self, similarity: Learned, kernel: Kernel, basis: Basis) -> None:
+        super().__init__(kernel, basis)
+        self.similarity = similarity
+
+    def estimate(self, views: Views) -> Loadings:
+        """Learn K_z from what was heard, in each view by itself."""
+        statistics = self.read(views)
+        noise, ratio = levels(statistics, views.heard, self.similarity.noise)
+        U, delta = start(statistics, ratio, min(self.similarity.rank, views.heard.shape[1]))
+        for _ in range(self.similarity.steps):
+            U, delta = climb(statistics, U, delta, noise, ratio)
+        U = U * views.heard[..., None]
+        size = (U**2).sum(axis=2) + delta
+        U, delta = U / np.sqrt(size)[..., None], delta / size
+        return Loadings(U, np.where(views.heard, delta, 1.0))
+
+
+def start(statistics: Statistics, ratio: Array, rank: int) -> tuple[Array, Array]:
+    """Start from the leading directions of the agents' own estimates: U (B, N, r), δ (B, N)."""
+    s, Q, projected = statistics.spectrum
+    theta = (Q @ (projected / (s + ratio[:, None, None]))[..., None])[..., 0]
+    length = np.sqrt((theta**2).sum(axis=-1, keepdims=True))
+    theta = theta / np.where(length > 0, length, 1.0)
+    values, vectors = np.linalg.eigh(theta @ np.swapaxes(theta, 1, 2))
+    U = vectors[:, :, -rank:] * np.sqrt(np.maximum(values[:, None, -rank:], 0.0))
+    U = np.sqrt(0.5) * U
+    return U, np.full(U.shape[:2], 0.5)
+
+
+def climb(
+    statistics: Statistics, U: Array, delta: Array, noise: Array, ratio: Array
+) -> tuple[Array, Array]:
+    """Take one step that raises the joint evidence: new U (B, N, r) and δ (B, N)."""
+    B, N, r = U.shape
+    m = statistics.b.shape[-1]
+    # the posterior of g, given U and δ
+    shared, _ = statistics.shared(delta / ratio[:, None])
+    A, c = coupled(U, shared)
+    A[:, np.arange(r * m), np.arange(r * m)] += ratio[:, None]
+    inverse = np.linalg.inv(A)
+    mean = (inverse @ c[..., None])[..., 0].reshape(B, r, m)
+    spread = noise[:, None, None, None, None] * inverse.reshape(B, r, m, r, m)
+    second = mean[:, :, :, None, None] * mean[:, None, None, :, :] + spread  # E[g gᵀ]
+    second = second.transpose(0, 1, 3, 2, 4)  # (B, r, r, m, m)
+    # U given g: a regression for each agent
+    H = (
+        shared.S.reshape(B, N, m * m) @ np.swapaxes(second.reshape(B, r * r, m * m), 1, 2)
+    ).reshape(B, N, r, r)
+    target = shared.b @ np.swapaxes(mean, 1, 2)
+    slack = 1e-9 * np.trace(H, axis1=2, axis2=3)[..., None, None] + 1e-200
+    U = np.linalg.solve(H + slack * np.eye(r), target[..., None])[..., 0]
+    # δ given g and U: the best of a grid, or as before
+    s, Q, projected = statistics.spectrum
+    product = (U[..., :, None] * U[..., None, :]).reshape(B, N, r * r)
+    moment = (product @ second.reshape(B, r * r, m * m)).reshape(B, N, m, m)
+    moment = np.einsum("bnij,bnik,bnkj->bnj", Q, moment, Q)
+    mine = np.einsum("bnij,bni->bnj", Q, U @ mean)
+    best, choice = np.full((B, N), -np.inf), delta
+    for candidate in [delta, *(np.full((B, N), value) for value in _DELTAS)]:
+        share = (candidate / ratio[:, None])[..., None]
+        grown = 1.0 + share * s
+        misfit = (s * moment - 2 * projected * mine - share * projected**2) / grown
+        value = -0.5 * (np.log(grown) + misfit / noise[:, None, None]).sum(axis=-1)
+        better = value > best
+        best, choice = np.where(better, value, best), np.where(better, candidate, choice)
+    return U, choice

@@ -1,0 +1,194 @@
+r"""What is a similarity? A K_z that is given, or one that is learnt from what arrives.
+
+A given one has `matrix(network)`. A learnt one makes a learner, which does two things: it turns
+each observation into a *summary*, a row of p numbers whose first is 1, and it turns the sums of
+these rows, one for each agent heard from, into K_z. So whoever keeps one sum per agent can learn
+K_z: the simulator, an agent that gets messages, an agent restored from bytes. Nothing but what has
+arrived is in the sums.
+
+A learnt K_z has the form UUᵀ + diag(δ) for each agent's own view of the others: what they share,
+and what each has for itself. Any positive semidefinite K_z has it (δ = 0 if need be).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from coopbandits.arrays import Array, BoolArray, IntArray, as_floats, as_positive, short
+from coopbandits.errors import ParameterError, SimilarityError
+from coopbandits.kernels import Kernel
+from coopbandits.network import Network
+
+REFRESH = ("every round", "growing", "frozen")
+
+
+@runtime_checkable
+class Given(Protocol):
+    """A K_z that is known before the start."""
+
+    def matrix(self, network: Network) -> Array:
+        """Return K_z for the agents of a network: (V, V)."""
+        ...
+
+
+@runtime_checkable
+class Learnt(Protocol):
+    """A K_z that is learnt from what arrives."""
+
+    @property
+    def refresh(self) -> str:
+        """When K_z is estimated again: "every round", "growing" or "frozen"."""
+        ...
+
+    @property
+    def growth(self) -> float:
+        """Under "growing": again once this many times as many observations are known."""
+        ...
+
+    def learner(self, kernel: Kernel, network: Network) -> "Learner":
+        """Make what learns K_z, for agents of a network that use a kernel K_x."""
+        ...
+
+
+Similarity = Given | Learnt
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """What B agents have heard, each from up to N agents.
+
+    Attributes:
+        agents: (B, N) from whom.
+        heard: (B, N) whether anything has been heard from them; False where a row is padded.
+        me: (B,) the column of the agent itself, heard or not.
+        summaries: (B, N, p) the sums of what was heard; 0 where nothing was.
+    """
+
+    agents: IntArray
+    heard: BoolArray
+    me: IntArray
+    summaries: Array
+
+    @property
+    def others(self) -> BoolArray:
+        """(B, N) those heard from, without the agent itself."""
+        others = self.heard.copy()
+        others[np.arange(len(self.me)), self.me] = False
+        return others
+
+
+@dataclass(frozen=True, eq=False)
+class Loadings:
+    """K_z = UUᵀ + diag(δ), in each of B views: U (B, N, r), δ (B, N)."""
+
+    U: Array
+    delta: Array
+
+    @property
+    def matrix(self) -> Array:
+        """K_z in each view: (B, N, N)."""
+        K_z = self.U @ self.U.transpose(0, 2, 1)
+        index = np.arange(K_z.shape[1])
+        K_z[:, index, index] += self.delta
+        return K_z
+
+    @classmethod
+    def of(cls, K_z: Array) -> "Loadings":
+        """Factor K_z of each view, negative eigenvalues set to 0: (B, N, N), N the rank."""
+        values, vectors = np.linalg.eigh(K_z)
+        return cls(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :], np.zeros(K_z.shape[:2]))
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Learns K_z; holds no state."""
+
+    def attached(self, dim: int) -> int:
+        """How many numbers k go with a context of d numbers in a message."""
+        ...
+
+    def sampled(self, agents: IntArray, contexts: Array, rows: IntArray) -> Array:
+        """What V agents attach to this round's messages: (V, k).
+
+        Args:
+            agents: (M,) to whom each context was offered.
+            contexts: (M, d).
+            rows: (V,) which row each agent chose.
+        """
+        ...
+
+    def summaries(self, X: Array, attached: Array, y: Array) -> Array:
+        """Summarise n observations: (n, d), (n, k), (n,) -> (n, p)."""
+        ...
+
+    def estimate(self, views: Views) -> Loadings:
+        """Learn K_z from what was heard, in each view by itself."""
+        ...
+
+
+def settle_refresh(similarity: Any, *, allowed: tuple[str, ...] = REFRESH[:2]) -> None:
+    """Check a learnt similarity's `refresh` and `growth`."""
+    if similarity.refresh not in allowed:
+        raise ParameterError(
+            f"refresh={short(similarity.refresh)} is not known; expected one of "
+            f"{', '.join(map(repr, allowed))}"
+        )
+    growth = as_positive(similarity.growth, "growth")
+    if growth <= 1:
+        raise ParameterError(f"growth must be above 1, got {growth}")
+    object.__setattr__(similarity, "growth", growth)
+
+
+def is_due(similarity: Learnt, known: int, last: int) -> bool:
+    """Tell whether K_z is to be estimated again, at `known` observations after `last`."""
+    if known == last or similarity.refresh == "every round":
+        return known > last
+    return known >= similarity.growth * last
+
+
+def linked(loadings: Loadings, me: IntArray) -> BoolArray:
+    """Tell who is linked to the agent itself by a chain of shared loadings: (B, N).
+
+    The others are strangers: whatever they sent cannot change the posterior.
+    """
+    shares = loadings.U != 0
+    rows = np.arange(len(me))
+    inside = np.zeros(shares.shape[:2], dtype=np.bool_)
+    inside[rows, me] = True
+    while True:
+        touched = (inside[:, :, None] & shares).any(axis=1)
+        wider = inside | (shares & touched[:, None, :]).any(axis=2)
+        if (wider == inside).all():
+            return inside
+        inside = wider
+
+
+def similarity_matrix(similarity: Any, network: Network) -> Array:
+    """Ask a similarity, perhaps a user's own, for its K_z of a network, and check it."""
+    if not isinstance(similarity, Given) or isinstance(similarity, type):
+        raise SimilarityError(
+            f"{short(similarity)} is no similarity; expected a value such as those of "
+            "coopbandits.similarity"
+        )
+    return as_similarity(similarity.matrix(network), len(network))
+
+
+def as_similarity(K_z: object, agents: int | None = None) -> Array:
+    """Check that a K_z is a finite symmetric matrix, for as many agents as there are."""
+    matrix = as_floats(K_z, "K_z")
+    expected = ("V", "V") if agents is None else (agents, agents)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or agents not in (None, len(matrix)):
+        raise SimilarityError(
+            f"K_z has shape {matrix.shape}; expected ({expected[0]}, {expected[1]}), a row an agent"
+        )
+    gap = np.abs(matrix - matrix.T)
+    if gap.max(initial=0.0) > 1e-10 * np.abs(matrix).max(initial=0.0):
+        v, w = np.unravel_index(int(gap.argmax()), gap.shape)
+        raise SimilarityError(
+            f"K_z is not symmetric: K_z[{v}, {w}] = {matrix[v, w]:.6g} but "
+            f"K_z[{w}, {v}] = {matrix[w, v]:.6g}"
+        )
+    if matrix.size == 0:
+        raise SimilarityError("K_z has shape (0, 0); expected a row an agent, at least one")
+    return matrix

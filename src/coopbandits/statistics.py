@@ -1,0 +1,146 @@
+r"""What do all observations of an agent say? Sums of fixed size, and what follows from them.
+
+With features φ (m of them) the reward function of an agent is f(x) = φ(x)ᵀθ, and its n
+observations count only through
+
+    S = Σ φφᵀ (m, m)      b = Σ φy (m,)      q = Σ y²      n
+
+All that is done here is exact for θ ~ N(0, s²I) and noise N(0, σ²), with κ = σ²/s². An agent's
+own part of θ, of variance c·σ², is integrated out by
+
+    S̃ = S(I + cS)⁻¹      b̃ = (I + cS)⁻¹b      q̃ = q − c·bᵀb̃      log det(I + cS)
+
+after which S̃, b̃, q̃ speak about the shared part alone. Leading axes are agents, or views and
+agents.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """The sums of some agents: n (…), q (…), b (…, m), S (…, m, m)."""
+
+    n: Array
+    q: Array
+    b: Array
+    S: Array
+
+    @staticmethod
+    def rows(phi: Array, y: Array) -> Array:
+        """Lay out what each observation adds: (k, m), (k,) -> (k, 2 + m + m²)."""
+        k, m = phi.shape
+        outer = (phi[:, :, None] * phi[:, None, :]).reshape(k, m * m)
+        return np.hstack([np.ones((k, 1)), y[:, None] ** 2, phi * y[:, None], outer])
+
+    @staticmethod
+    def width(m: int) -> int:
+        """How many numbers a row has, for m features."""
+        return 2 + m + m * m
+
+    @classmethod
+    def of(cls, sums: Array, m: int) -> "Statistics":
+        """Read sums of rows: (…, 2 + m + m²)."""
+        S = sums[..., 2 + m : 2 + m + m * m].reshape(*sums.shape[:-1], m, m)
+        return cls(sums[..., 0], sums[..., 1], sums[..., 2 : 2 + m], S)
+
+    @cached_property
+    def spectrum(self) -> tuple[Array, Array, Array]:
+        """S = Q diag(s) Qᵀ and Qᵀb: s (…, m), Q (…, m, m), Qᵀb (…, m)."""
+        s, Q = np.linalg.eigh(self.S)
+        return np.maximum(s, 0.0), Q, (self.b[..., None, :] @ Q)[..., 0, :]
+
+    def shared(self, c: Array) -> tuple["Statistics", Array]:
+        """Integrate out each agent's own part, of variance c·σ² (…): with log det(I + cS) (…)."""
+        s, Q, projected = self.spectrum
+        grown = 1.0 + c[..., None] * s
+        S = (Q * (s / grown)[..., None, :]) @ np.swapaxes(Q, -1, -2)
+        b = (Q @ (projected / grown)[..., None])[..., 0]
+        q = self.q - c * (projected**2 / grown).sum(axis=-1)
+        return Statistics(self.n, q, b, S), np.log(grown).sum(axis=-1)
+
+    def log_evidence(self, noise: Array, ratio: Array) -> Array:
+        """Return log p(y) of each agent by itself, for σ² and κ that broadcast: (…)."""
+        s, _, projected = self.spectrum
+        kappa = ratio[..., None]
+        explained = (projected**2 / (s + kappa)).sum(axis=-1)
+        fit = -0.5 * (self.q - explained) / noise - 0.5 * np.log1p(s / kappa).sum(axis=-1)
+        return fit - 0.5 * self.n * np.log(2 * np.pi * noise)
+
+
+@lru_cache(maxsize=64)
+def half(m: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Number the cells of a symmetric matrix's upper half: rows, columns, and each cell's number.
+
+    A[i, j] holds the m(m + 1)/2 different numbers of A; A[i, j][cell] is A again.
+    """
+    i, j = np.triu_indices(m)
+    cell = np.zeros((m, m), dtype=np.int64)
+    cell[i, j] = cell[j, i] = np.arange(len(i))
+    return i, j, cell
+
+
+def halves(P: Array, h: Array, bound: Array) -> tuple[Array, Array]:
+    """Return ½hᵀP⁻¹h and ½ log det P, given a bound above hᵀP⁻¹h: (…, m, m), (…, m), (…).
+
+    One Cholesky factor of P bordered by h gives both.
+    """
+    m = h.shape[-1]
+    bordered = np.empty((*h.shape[:-1], m + 1, m + 1))
+    bordered[..., :m, :m] = P
+    bordered[..., m, :m] = h
+    bordered[..., :m, m] = h
+    bordered[..., m, m] = bound
+    diagonal = np.diagonal(np.linalg.cholesky(bordered), axis1=-2, axis2=-1)
+    return 0.5 * (bound - diagonal[..., m] ** 2), np.log(diagonal[..., :m]).sum(axis=-1)
+
+
+def coupled(U: Array, shared: Statistics) -> tuple[Array, Array]:
+    """Pool agents whose weights are Σ_k U_uk g_k: what they say about all g_k at once.
+
+    Args:
+        U: (B, N, r).
+        shared: Statistics (B, N, …) from which the agents' own parts are integrated out.
+
+    Returns:
+        Σ_u U_uU_uᵀ ⊗ S̃_u (B, rm, rm) and Σ_u U_u ⊗ b̃_u (B, rm).
+    """
+    B, _, r = U.shape
+    m = shared.b.shape[-1]
+    one, other, pair = half(r)
+    i, j, cell = half(m)
+    blocks = np.swapaxes(U[..., one] * U[..., other], 1, 2) @ shared.S[..., i, j]
+    places = (pair[:, None, :, None] * len(i) + cell[None, :, None, :]).reshape(-1)
+    A = blocks.reshape(B, -1)[:, places].reshape(B, r * m, r * m)
+    return A, (np.swapaxes(U, 1, 2) @ shared.b).reshape(B, r * m)
+
+
+def joint_log_evidence(
+    statistics: Statistics, U: Array, delta: Array, noise: Array, ratio: Array
+) -> Array:
+    """Return log p(all rewards) under K_z = UUᵀ + diag(δ) between the agents' weights: (B,).
+
+    Args:
+        statistics: (B, N, …).
+        U: (B, N, r).
+        delta: (B, N).
+        noise: (B,) σ².
+        ratio: (B,) κ, for K_z = 1.
+    """
+    shared, logdet = statistics.shared(delta / ratio[:, None])
+    A, c = coupled(U, shared)
+    A[:, np.arange(A.shape[1]), np.arange(A.shape[1])] += ratio[:, None]
+    q = shared.q.sum(axis=1)
+    fit, half_logdet = halves(A, c, q * (1 + 1e-9) + noise)
+    n = statistics.n.sum(axis=1)
+    return (
+        fit / noise
+        - half_logdet
+        + 0.5 * c.shape[1] * np.log(ratio)
+        - 0.5 * (logdet.sum(axis=1) + q / noise + n * np.log(2 * np.pi * noise))
+    )

@@ -1,0 +1,53 @@
+"""Views made by hand: what the tests of learnt similarities share."""
+
+import numpy as np
+
+import coopbandits as cb
+from coopbandits.model import views_of
+
+
+def learner_of(similarity, agents, kernel=None):
+    return similarity.learner(kernel or cb.kernels.Linear(), cb.Network.complete(agents))
+
+
+def view(learner, samples, me=0, offered=None):
+    """One view of samples (X_u, y_u), one for each agent; None for one not heard from.
+
+    offered: for each agent the decision sets (n_u, K, d); the chosen contexts alone, if not given.
+    """
+    dim = next(X for X, _ in (s for s in samples if s is not None)).shape[1]
+    rows = []
+    for u, sample in enumerate(samples):
+        if sample is None or len(sample[1]) == 0:
+            rows.append(None)
+            continue
+        X, y = sample
+        sets = [x[None] for x in X] if offered is None else offered[u]
+        attached = np.vstack(
+            [learner.sampled(np.zeros(len(D), dtype=np.int64), D, np.array([0])) for D in sets]
+        )
+        assert attached.shape[1] == learner.attached(dim)
+        rows.append(learner.summaries(X, attached, y).sum(axis=0))
+    p = next(row for row in rows if row is not None)
+    sums = np.array([np.zeros_like(p) if row is None else row for row in rows])
+    return views_of(np.arange(len(samples))[None], np.array([me]), sums[None])
+
+
+def K_z_of(similarity, samples, me=0, kernel=None, **more):
+    learner = learner_of(similarity, len(samples), kernel)
+    return learner.estimate(view(learner, samples, me, **more)).matrix[0]
+
+
+def linear_samples(rng, thetas, n=30, noise=0.3):
+    """n observations of each task θ_u, contexts on the unit sphere."""
+    samples = []
+    for theta in thetas:
+        X = rng.normal(size=(n, len(theta)))
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        samples.append((X, X @ theta + noise * rng.normal(size=n)))
+    return samples
+
+
+def tasks(rng, count, dim=5):
+    theta = rng.normal(size=(count, dim))
+    return theta / np.linalg.norm(theta, axis=1, keepdims=True)

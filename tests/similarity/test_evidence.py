@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits.errors import ParameterError
+from coopbandits.features import Fourier, Nystrom
+from coopbandits.kernels import RBF, Linear, Matern
+from coopbandits.similarity import Evidence
+from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
+
+OFF = ~np.eye(12, dtype=bool)
+
+
+def test_agents_of_one_task_are_found_and_others_are_strangers(rng):
+    labels = np.arange(12) % 3
+    samples = linear_samples(rng, tasks(rng, 3)[labels], n=40)
+    K_z = K_z_of(Evidence(), samples)
+    same = np.equal.outer(labels, labels)
+    assert K_z[same & OFF].min() > 0.8
+    assert K_z[~same].max() < 0.02
+
+
+def test_where_everyone_differs_everyone_is_on_its_own(rng):
+    K_z = K_z_of(Evidence(), linear_samples(rng, tasks(rng, 12), n=40))
+    assert K_z[0, 1:].max() < 0.15  # two of twelve random tasks in five dimensions are not far
+    assert K_z[OFF].mean() < 0.03
+
+
+def test_where_all_are_the_same_all_are_believed(rng):
+    samples = linear_samples(rng, tasks(rng, 1)[np.zeros(12, dtype=int)], n=10)
+    assert K_z_of(Evidence(), samples)[OFF].min() > 0.9
+
+
+def test_few_data_say_little(rng):
+    """One observation each cannot tell who is alike: nobody is believed in full."""
+    samples = linear_samples(rng, tasks(rng, 3)[np.arange(12) % 3], n=1)
+    assert K_z_of(Evidence(), samples)[0, 1:].max() < 0.9
+
+
+def test_tasks_that_vary_smoothly_get_correlations_between_0_and_1(rng):
+    """One shared direction and an own part each: correlations of 0.6 between all."""
+    shared, own = tasks(rng, 1), tasks(rng, 12)
+    theta = np.sqrt(0.6) * shared + np.sqrt(0.4) * own
+    row = K_z_of(Evidence(), linear_samples(rng, theta, n=60, noise=0.1))[0, 1:]
+    assert 0.3 < row.mean() < 0.9
+
+
+def test_the_asking_agents_data_do_not_speak_for_themselves(rng):
+    """Its place among the groups is weighed without its own data in them."""
+    theta = tasks(rng, 12)
+    theta[1:6] = theta[1]
+    theta[6:] = theta[6]
+    samples = linear_samples(rng, theta, n=40)  # agent 0 is like nobody
+    K_z = K_z_of(Evidence(), samples)
+    assert K_z[0, 1:].max() < 0.05
+    assert K_z[1, 2:6].min() > 0.8
+
+
+def test_rewards_in_other_units_give_the_same_similarity(rng):
+    samples = linear_samples(rng, tasks(rng, 3)[np.arange(12) % 3], n=8)
+    K_z = K_z_of(Evidence(), samples)
+    for unit in (1e-6, 1e5):
+        other = K_z_of(Evidence(), [(X, unit * y) for X, y in samples])
+        np.testing.assert_allclose(other, K_z, atol=1e-6)
+
+
+def test_a_given_noise_level_is_used(rng):
+    """The true one gives what the learnt one gives; told that all is noise, nobody differs."""
+    samples = linear_samples(rng, tasks(rng, 3)[np.arange(12) % 3], n=20, noise=0.2)
+    learnt, given, noisy = (K_z_of(Evidence(noise=noise), samples) for noise in (None, 0.2, 50.0))
+    np.testing.assert_allclose(given, learnt, atol=0.1)
+    assert np.ptp(learnt[0, 1:]) > 0.8
+    assert np.ptp(noisy[0, 1:]) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("kernel", "basis"),
+    [(RBF(1.5), None), (Matern(nu=1.5), None), (RBF(), Fourier(32)), (RBF(), "reference")],
+    ids=str,
+)
+def test_through_features_it_works_for_other_kernels(rng, kernel, basis):
+    """Two reward functions that no linear one can tell apart."""
+    if basis == "reference":
+        basis = Nystrom(rng.uniform(-1, 1, size=(30, 2)))
+    labels = np.arange(8) % 2
+    samples = []
+    for label in labels:
+        X = rng.uniform(-1, 1, size=(60, 2))
+        y = (1 - 2 * label) * X[:, 0] * X[:, 1] * 2 + 0.1 * rng.normal(size=60)
+        samples.append((X, y))
+    K_z = K_z_of(Evidence(features=basis), samples, kernel=kernel)
+    same = np.equal.outer(labels, labels) & ~np.eye(8, dtype=bool)
+    assert K_z[0][same[0]].min() > 0.5
+    assert K_z[0][labels != 0].max() < 0.05
+
+
+def test_offered_contexts_tell_groups_apart_before_rewards_do(rng):
+    """Three groups with a law of contexts and a task each; three rounds."""
+    labels = np.arange(12) % 3
+    theta, centres = tasks(rng, 3, dim=10), tasks(rng, 3, dim=10)
+    samples, offered = [], []
+    for label in labels:
+        sets = centres[label] + rng.normal(size=(3, 8, 10)) / np.sqrt(10)
+        offered.append(sets)
+        samples.append((sets[:, 0], sets[:, 0] @ theta[label] + 0.3 * rng.normal(size=3)))
+    same = np.equal.outer(labels, labels) & OFF
+    told = K_z_of(Evidence(), samples, offered=offered)
+    untold = K_z_of(Evidence(contexts=False), samples)
+    assert told[~same & OFF].max() < 0.2
+    assert told[0][same[0]].mean() - told[0][~same[0]][1:].mean() > 0.3
+    assert told[0][same[0]].mean() - told[0][~same[0]][1:].mean() > (
+        untold[0][same[0]].mean() - untold[0][~same[0]][1:].mean()
+    )
+
+
+def test_context_laws_that_say_nothing_about_tasks_do_not_split_a_task(rng):
+    """One task for all, three laws of contexts: rewards decide."""
+    labels = np.arange(12) % 3
+    theta, centres = tasks(rng, 1, dim=6)[0], tasks(rng, 3, dim=6)
+    samples, offered = [], []
+    for label in labels:
+        sets = centres[label] + rng.normal(size=(30, 4, 6)) / np.sqrt(6)
+        offered.append(sets)
+        samples.append((sets[:, 0], sets[:, 0] @ theta + 0.3 * rng.normal(size=30)))
+    assert K_z_of(Evidence(), samples, offered=offered)[0, 1:].min() > 0.7
+
+
+def test_an_agent_without_data_believes_as_far_as_most_are_alike(rng):
+    alike = linear_samples(rng, tasks(rng, 1)[np.zeros(11, dtype=int)], n=30)
+    apart = linear_samples(rng, tasks(rng, 11), n=30)
+    trusting, wary = (
+        K_z_of(Evidence(), [None, *samples])[0, 1:].mean() for samples in (alike, apart)
+    )
+    assert trusting > 0.8
+    assert wary < 0.2
+
+
+def test_who_has_not_been_heard_from_is_like_nobody(rng):
+    samples = linear_samples(rng, tasks(rng, 1)[np.zeros(4, dtype=int)], n=30)
+    K_z = K_z_of(Evidence(), [samples[0], None, *samples[2:]])
+    np.testing.assert_array_equal(K_z[1], [0.0, 1.0, 0.0, 0.0])
+
+
+def test_a_view_by_itself_and_among_others_is_the_same(rng):
+    learner = learner_of(Evidence(), 12)
+    samples = linear_samples(rng, tasks(rng, 3)[np.arange(12) % 3], n=6)
+    alone = [view(learner, samples, me=me) for me in range(12)]
+    together = type(alone[0])(
+        *(np.concatenate([getattr(v, name) for v in alone])
+          for name in ("agents", "heard", "me", "summaries"))
+    )  # fmt: skip
+    matrices = learner.estimate(together).matrix
+    for me, one in enumerate(alone):
+        np.testing.assert_allclose(learner.estimate(one).matrix[0], matrices[me], atol=1e-10)
+
+
+def test_a_message_carries_the_mean_of_what_was_offered(rng):
+    for contexts, more in [(True, 3), (False, 0)]:
+        policy = cb.EagerKernelUCB(kernel=Linear(), similarity=Evidence(contexts=contexts))
+        agent = policy.agent(0, cb.Network.path(2))
+        offered = rng.normal(size=(5, 3))
+        decision = agent.decide(offered)
+        (message,) = agent.reward(decision.id, 1.0)
+        assert len(message.context) == 3 + more
+        np.testing.assert_array_equal(message.context[:3], decision.context)
+        if contexts:
+            np.testing.assert_allclose(message.context[3:], offered.mean(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"noise": 0.0}, "noise must be"),
+        ({"groups": 0}, "groups"),
+        ({"contexts": "yes"}, "True or False"),
+        ({"refresh": "frozen"}, "expected one of 'every round', 'growing'"),
+        ({"growth": 0.9}, "growth must be above 1"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_refused(wrong, match):
+    with pytest.raises(ParameterError, match=match):
+        Evidence(**wrong)

@@ -1,0 +1,224 @@
+"""Learnt K_z in runs and in agents, whatever the estimator."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits.errors import ParameterError, RemoteProtocolError, StateError
+from coopbandits.similarity import Loadings, Views
+from coopbandits.similarity.similarity import is_due, linked
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A "learnt" K_z that is always the same: agent 1 is like 0, agent 2 like nobody."""
+
+    refresh: str = "every round"
+    growth: float = 1.25
+
+    def learner(self, kernel, network):
+        return self
+
+    def attached(self, dim):
+        return 0
+
+    def sampled(self, agents, contexts, rows):
+        return np.empty((len(rows), 0))
+
+    def summaries(self, X, attached, y):
+        return np.ones((len(X), 1))
+
+    def estimate(self, views):
+        U = np.where(views.agents < 2, 0.9, 0.0)[..., None]
+        return Loadings(U, 1.0 - (U**2).sum(axis=2))
+
+
+WIDTH = cb.width.SelfNormalised(norm=0.5, noise=0.5)
+
+
+def decisions(rng_seed, stranger_scale, engine_agent):
+    """Agent 0's decisions while its stranger 2 sends data of some scale."""
+    rng = np.random.default_rng(rng_seed)
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=Fixed(), width=WIDTH)
+    agent = policy.agent(0, cb.Network.complete(3), seed=1)
+    made = []
+    for t in range(1, 8):
+        decision = agent.decide(rng.normal(size=(4, 3)))
+        made.append((decision.index, decision.mean, decision.std, decision.width))
+        agent.reward(decision.id, rng.normal())
+        x, y, strange, other = rng.normal(size=3), rng.normal(), rng.normal(size=3), rng.normal()
+        agent.receive(cb.Message(t, 1, x, y, 1))
+        agent.receive(cb.Message(t, 2, stranger_scale * strange, stranger_scale * other, 1))
+    return made
+
+
+def test_a_strangers_data_cannot_change_my_decisions():
+    """Not even the width, whose determinant would count them."""
+    assert decisions(0, 0.1, None) == decisions(0, 50.0, None)
+
+
+@pytest.mark.parametrize("engine", ["exact", "statistics"])
+def test_nor_can_they_in_a_simulation(engine):
+    rng = np.random.default_rng(3)
+    contexts, rewards = rng.normal(size=(10, 3, 4, 3)), rng.normal(size=(10, 3, 4))
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=Fixed(), width=WIDTH)
+    runs = []
+    for scale in (0.1, 30.0):
+        other_contexts, other_rewards = contexts.copy(), rewards.copy()
+        other_contexts[:, 2] *= scale
+        other_rewards[:, 2] *= scale
+        problem = cb.problems.table(cb.Network.complete(3), other_contexts, other_rewards)
+        runs.append(cb.play(problem, policy, rounds=10, seed=1, engine=engine))
+    np.testing.assert_array_equal(runs[0].actions[:, :2], runs[1].actions[:, :2])
+
+
+def test_a_users_own_learnt_similarity_plays_on_all_engines():
+    problem = cb.problems.clustered_linear(cb.Network.complete(3), dim=3)
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=Fixed())
+    runs = [
+        cb.play(problem, policy, rounds=6, engine=e) for e in ("exact", "messages", "statistics")
+    ]
+    for run in runs:
+        np.testing.assert_array_equal(run.actions, runs[0].actions)
+        np.testing.assert_allclose(
+            run.similarity(6), [[1.0, 0.81, 0.0], [0.81, 1.0, 0.0], [0.0, 0.0, 1.0]]
+        )
+
+
+def test_a_chain_of_loadings_links_and_nothing_else():
+    U = np.zeros((1, 5, 3))
+    U[0, [0, 1], 0] = 1.0  # me and 1
+    U[0, [1, 2], 1] = 1.0  # 1 and 2
+    U[0, [3, 4], 2] = 1.0  # two strangers
+    inside = linked(Loadings(U, np.zeros((1, 5))), np.array([0]))
+    assert inside[0].tolist() == [True, True, True, False, False]
+
+
+def test_loadings_give_back_any_kernel_matrix(rng):
+    A = rng.normal(size=(2, 4, 4))
+    K_z = A @ np.swapaxes(A, 1, 2)
+    np.testing.assert_allclose(Loadings.of(K_z).matrix, K_z, atol=1e-10)
+
+
+def test_growing_refreshes_grow():
+    similarity = cb.similarity.Evidence(growth=1.5)
+    times, last = [], 0
+    for known in range(100):
+        if is_due(similarity, known, last):
+            times.append(known)
+            last = known
+    assert times == [1, 2, 3, 5, 8, 12, 18, 27, 41, 62, 93]
+    each = cb.similarity.Evidence(refresh="every round")
+    assert [n for n in range(5) if is_due(each, n, n - 1)] == [0, 1, 2, 3, 4]
+    assert not is_due(each, 4, 4)
+
+
+def test_a_runs_similarity_is_what_each_agent_believed_in_that_round():
+    network = cb.Network.path(4)
+    problem = cb.problems.clustered_linear(network, clusters=[0, 0, 1, 1], dim=3)
+    policy = cb.EagerKernelUCB(
+        kernel=cb.kernels.Linear(),
+        similarity=cb.similarity.MeanEmbedding(0.5, refresh="every round"),
+    )
+    run = cb.play(problem, policy, rounds=6, seed=2)
+    np.testing.assert_array_equal(run.similarity(1), np.eye(4))  # nothing has arrived
+    for t in range(2, 7):
+        K_z = run.similarity(t)
+        assert (K_z[~(network.adjacency | np.eye(4, dtype=bool))] == 0).all()
+        assert (K_z[network.adjacency] > 0).all()
+        np.testing.assert_allclose(np.diag(K_z), 1.0)
+        assert not np.array_equal(K_z, run.similarity(t - 1))
+    with pytest.raises(ValueError, match="read-only"):
+        run.similarity(3)[0, 0] = 2.0
+    for wrong in (0, 7, 2.5):
+        with pytest.raises(ParameterError, match="t must be"):
+            run.similarity(wrong)
+
+
+def test_a_run_with_a_given_similarity_shows_it_where_agents_listen():
+    network = cb.Network.path(3)
+    run = cb.play(
+        cb.problems.clustered_linear(network),
+        cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=cb.similarity.Same()),
+        rounds=2,
+    )
+    np.testing.assert_array_equal(run.similarity(1), [[1, 1, 0], [1, 1, 1], [0, 1, 1]])
+
+
+def test_an_agent_shows_what_it_believes():
+    problem = cb.problems.clustered_linear(cb.Network.path(3), dim=3)
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=cb.similarity.Evidence())
+    agent = policy.agent(1, problem.network)
+    assert agent.similarity.tolist() == [0.0, 1.0, 0.0]
+    frozen = cb.similarity.MeanEmbedding(1.0, refresh="frozen")
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=frozen)
+    assert policy.agent(1, problem.network).similarity is None
+
+
+def test_a_peer_that_attaches_too_little_or_nonsense_is_refused(rng):
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=cb.similarity.Evidence())
+    agent = policy.agent(0, cb.Network.path(2))
+    early = cb.Message(1, 1, rng.normal(size=3), 1.0, 1)  # a context and nothing attached
+    agent.receive(early)  # d is not known yet
+    agent.decide(rng.normal(size=(2, 3)))
+    assert agent.known == 0  # dropped once it is
+    before = agent.to_bytes()
+    with pytest.raises(RemoteProtocolError, match="agent 0 uses 6"):
+        agent.receive(cb.Message(2, 1, rng.normal(size=3), 1.0, 1))
+    with pytest.raises(RemoteProtocolError, match="so large"):
+        agent.receive(cb.Message(2, 1, np.array([0.1, 0.1, 0.1, 1e30, 0.0, 0.0]), 1.0, 1))
+    assert agent.to_bytes() == before
+
+
+@pytest.mark.parametrize("sample", ["chosen", "offered"])
+def test_an_agent_with_frozen_embeddings_restores_to_the_bit(rng, sample):
+    network = cb.Network.path(2)
+    similarity = cb.similarity.MeanEmbedding(0.5, sample=sample, refresh="frozen")
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.RBF(), similarity=similarity)
+    agent = policy.agent(0, network)
+    for _ in range(4):
+        decision = agent.decide(rng.normal(size=(3, 2)))
+        agent.reward(decision.id, rng.normal())
+    restored = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=network)
+    offered = rng.normal(size=(3, 2))
+    one, two = agent.decide(offered), restored.decide(offered)
+    assert (one.index, one.mean, one.std) == (two.index, two.mean, two.std)
+    assert agent.to_bytes() == restored.to_bytes()
+
+
+def test_bytes_of_another_learnt_similarity_are_refused():
+    network = cb.Network.path(2)
+    one, two = (
+        cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=cb.similarity.MeanEmbedding(sigma))
+        for sigma in (0.5, 0.6)
+    )
+    with pytest.raises(StateError, match="another policy"):
+        cb.Agent.from_bytes(one.agent(0, network).to_bytes(), policy=two, network=network)
+
+
+def test_history_warms_a_learnt_similarity_up(rng):
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=cb.similarity.Evidence())
+    agent = policy.agent(0, cb.Network.path(2))
+    theta = np.array([1.0, -1.0, 0.5])
+    for t in range(1, 30):
+        x = rng.normal(size=3)
+        agent.observe(x, x @ theta)
+        x = rng.normal(size=3)
+        agent.receive(cb.Message(t, 1, np.append(x, x), x @ theta, 1))
+    agent.decide(rng.normal(size=(3, 3)))
+    assert agent.known == 58
+    assert agent.similarity[1] > 0.3
+
+
+def test_views_know_who_the_others_are():
+    views = Views(
+        np.arange(3)[None], np.array([[True, True, False]]), np.array([0]), np.zeros((1, 3, 1))
+    )
+    assert views.others.tolist() == [[False, True, False]]
+
+
+def test_where_no_similarity_is_given_it_is_learnt_by_evidence():
+    for make in (cb.CoopKernelUCB, cb.EagerKernelUCB):
+        assert make(kernel=cb.kernels.Linear()).similarity == cb.similarity.Evidence()
