@@ -10,10 +10,13 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: demo test test-all lint types format clean
+.PHONY: demo trust test test-all lint types format clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
+
+trust: $(READY)
+	$(BIN)/python examples/whom_to_trust.py
 
 test: lint types
 	$(BIN)/python -m pytest -n 2 --dist worksteal

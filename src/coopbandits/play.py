@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_count, as_positive, as_seed, frozen, short
+from coopbandits.arrays import (
+    Array,
+    BoolArray,
+    IntArray,
+    as_count,
+    as_positive,
+    as_seed,
+    frozen,
+    short,
+)
 from coopbandits.engines import ENGINES, engine_for
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.policy import Policy
@@ -24,6 +33,7 @@ class Run:
         messages: (T,) messages that crossed an edge in each round, copies included.
         bytes: (T,) their size.
         engine: What computed the decisions.
+        listens: (V, V) whether v hears of what u does, [v, u].
         estimates: The rounds in which some agent's K_z changed, with what each agent took the
             others' news to be worth from then on, (V, V); `similarity(t)` reads it.
     """
@@ -34,6 +44,7 @@ class Run:
     messages: IntArray
     bytes: IntArray
     engine: str
+    listens: BoolArray
     estimates: tuple[tuple[int, Array], ...] = ()
 
     def __repr__(self) -> str:
@@ -143,6 +154,7 @@ def play(
         messages=frozen(messages),
         bytes=frozen(sizes),
         engine=player.name,
+        listens=frozen(np.isfinite(policy.listen.lags(problem.network, policy.ttl))),
         estimates=tuple(estimates),
     )
 

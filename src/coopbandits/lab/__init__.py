@@ -1,0 +1,5 @@
+"""The lab: what researchers need around the core. Imports core, never the reverse."""
+
+from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
+
+__all__ = ["SimilarityRow", "similarity_figure", "similarity_table"]

@@ -1,0 +1,156 @@
+"""How near is a learnt K_z to the truth, over time? A table and a figure, of any run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coopbandits.arrays import Array, BoolArray, as_count
+from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.play import Run
+from coopbandits.problems.problem import Simulated
+from coopbandits.similarity import as_similarity
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class SimilarityRow:
+    """What agents took others to be worth in one round, over all pairs that listen.
+
+    Attributes:
+        round: t.
+        alike: Mean K_z over pairs whose true one is at least a half; NaN if there are none.
+        strangers: Mean K_z over the other pairs; NaN if there are none.
+        error: Mean |K_z − truth|.
+        correlation: Of K_z with the truth over pairs; NaN where one of them is constant.
+    """
+
+    round: int
+    alike: float
+    strangers: float
+    error: float
+    correlation: float
+
+
+def similarity_table(
+    run: Run, truth: Simulated | Array, *, rounds: Sequence[int] | None = None
+) -> list[SimilarityRow]:
+    """Compare a run's K_z with the true one.
+
+    Args:
+        run: Any run but one with frozen embeddings.
+        truth: The problem that was played, where it knows its true K_z, or that matrix (V, V).
+        rounds: Which rounds; those in which some agent's K_z changed, if not given.
+    """
+    K_true = _matrix(truth, run.regret.shape[1])
+    chosen = [t for t, _ in run.estimates] if rounds is None else list(rounds)
+    pairs = run.listens & ~np.eye(len(K_true), dtype=np.bool_)
+    return [_row(t, run.similarity(t), K_true, pairs) for t in chosen]
+
+
+def similarity_figure(
+    run: Run,
+    truth: Simulated | Array,
+    *,
+    rounds: Sequence[int] | None = None,
+    title: str = "",
+    file: str | Path | None = None,
+) -> "Figure":
+    """Draw K_z at some rounds beside the truth, and how it comes near it over time.
+
+    Agents are ordered so that those who are truly alike stand together. Needs matplotlib.
+
+    Args:
+        run: As in `similarity_table`.
+        truth: As in `similarity_table`.
+        rounds: Up to four rounds to draw; spread over the run, if not given.
+        title: Above the figure.
+        file: Where to save it, if anywhere.
+    """
+    from matplotlib.figure import Figure  # noqa: PLC0415 (core and CLI start without it)
+
+    T, V = run.regret.shape
+    K_true = _matrix(truth, V)
+    given = sorted({max(1, round(T * share)) for share in (0.05, 0.15, 0.5, 1.0)})
+    shown = given if rounds is None else [as_count(t, "a round", most=T) for t in rounds]
+    if not 1 <= len(shown) <= 4:
+        raise ParameterError(f"rounds must name 1 to 4 rounds, got {len(shown)}")
+    order = _order(K_true)
+    listens = run.listens[np.ix_(order, order)]
+    figure = Figure(figsize=(2.5 * (len(shown) + 1) + 0.6, 6.0), dpi=150, layout="constrained")
+    grid = figure.add_gridspec(2, len(shown) + 1, height_ratios=[1.0, 1.0])
+    panels = [("truth", K_true), *((f"round {t}", run.similarity(t)) for t in shown)]
+    image: Any = None
+    axes = []
+    for column, (name, K_z) in enumerate(panels):
+        axis = figure.add_subplot(grid[0, column])
+        drawn = np.where(listens, K_z[np.ix_(order, order)], np.nan)
+        image = axis.imshow(drawn, vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
+        axis.set_facecolor("#e8e8e8")
+        axis.set(title=name, xticks=[], yticks=[])
+        axes.append(axis)
+    axes[0].set_ylabel("agent that judges")
+    axes[0].set_xlabel("agent judged")
+    figure.colorbar(image, ax=axes, label="K_z", shrink=0.9)
+    _draw_course(figure.add_subplot(grid[1, :]), similarity_table(run, truth), T)
+    if title:
+        figure.suptitle(title)
+    if file is not None:
+        figure.savefig(file, metadata={"Software": None})
+    return figure
+
+
+def _draw_course(axis: Any, table: list[SimilarityRow], T: int) -> None:
+    """Draw how K_z develops: means over pairs that are alike and over strangers."""
+    t = [*(row.round for row in table), T]
+    for name, colour, label in [
+        ("alike", "#1b998b", "pairs truly alike"),
+        ("strangers", "#d1495b", "pairs truly strangers"),
+    ]:
+        values = [getattr(row, name) for row in table]
+        if np.isfinite(values).any():
+            axis.step(t, [*values, values[-1]], where="post", color=colour, lw=2, label=label)
+    axis.set(xlabel="round", ylabel="mean K_z", xlim=(1, T), ylim=(-0.02, 1.02))
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(alpha=0.25)
+    axis.legend(frameon=False, loc="center right")
+
+
+def _matrix(truth: Simulated | Array, V: int) -> Array:
+    if isinstance(truth, Simulated):
+        if truth.similarity is None:
+            raise ParameterError(f"{truth!r} does not know its true K_z; give it as a matrix")
+        truth = truth.similarity.matrix(truth.network)
+    matrix = as_similarity(truth)
+    if len(matrix) != V:
+        raise ShapeError(f"the true K_z is for {len(matrix)} agents, but the run has {V}")
+    return matrix
+
+
+def _row(t: int, K_z: Array, truth: Array, pairs: BoolArray) -> SimilarityRow:
+    mine, true = K_z[pairs], truth[pairs]
+    alike = true >= 0.5
+    varies = len(mine) > 1 and np.ptp(mine) > 0 and np.ptp(true) > 0
+    return SimilarityRow(
+        round=t,
+        alike=float(mine[alike].mean()) if alike.any() else float("nan"),
+        strangers=float(mine[~alike].mean()) if (~alike).any() else float("nan"),
+        error=float(np.abs(mine - true).mean()) if len(mine) else float("nan"),
+        correlation=float(np.corrcoef(mine, true)[0, 1]) if varies else float("nan"),
+    )
+
+
+def _order(K_true: Array) -> Array:
+    """Order agents so that those alike stand together: from each agent to the likest one left."""
+    V = len(K_true)
+    order, left = [0], set(range(1, V))
+    while left:
+        last = order[-1]
+        following = max(sorted(left), key=lambda u: K_true[last, u])
+        order.append(following)
+        left.remove(following)
+    return np.array(order)
