@@ -106,6 +106,11 @@ class Agent:
         return tuple(sorted(self._open))
 
     @property
+    def estimated(self) -> int:
+        """From how many observations K_z was last estimated; 0 where it is given."""
+        return self._model.estimated if self._model else 0
+
+    @property
     def similarity(self) -> Array | None:
         """What the agent takes each agent's news to be worth, 0 if it does not learn from it: (V,).
 
@@ -227,7 +232,7 @@ class Agent:
             "arm": np.empty(0) if self._arm is None else self._arm[1],
         }
         if self._plan.learner is not None:
-            header["estimated"] = self._model.estimated if self._model else 0
+            header["estimated"] = self.estimated
             arrays["sample"] = self._sample
         return snapshot.pack(header, arrays)
 

@@ -1,7 +1,8 @@
 r"""What do agents tell each other, and how does it travel? The LOCAL protocol, with no I/O.
 
 A message is ⟨t, v, x̃, y⟩ with the hops it has left: the origin v stands for its network context
-z_v, so x̃ = (z_v, x) needs no more than v and x.
+z_v, so x̃ = (z_v, x) needs no more than v and x. Where K_z is learnt, x is followed by what its
+sender attaches for that: `context` then has d + k numbers.
 
 The rules of a relay (one per agent):
 

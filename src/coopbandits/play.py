@@ -128,6 +128,7 @@ def play(
     actions = np.empty(shape, dtype=np.int64)
     traffic = np.empty((T, 2), dtype=np.int64)
     estimates: list[tuple[int, Array]] = []
+    refreshes = 0
     for t in range(1, T + 1):
         offer = first if t == 1 else problem.round(t, seed)
         if (len(offer.sizes), offer.contexts.shape[1]) != (shape[1], dim):
@@ -141,9 +142,10 @@ def play(
         actions[t - 1] = rows - offer.starts
         rewards[t - 1] = offer.rewards[rows]
         traffic[t - 1] = player.traffic(t)
-        K_z = player.similarity()
-        if K_z is not None and not (estimates and np.array_equal(K_z, estimates[-1][1])):
-            estimates.append((t, frozen(K_z)))
+        if t == 1 or player.refreshes > refreshes:
+            refreshes, K_z = player.refreshes, player.similarity()
+            if K_z is not None:
+                estimates.append((t, frozen(K_z)))
         if on_round is not None:
             on_round(t)
     messages, sizes = traffic.T.copy()

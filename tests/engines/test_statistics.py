@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopbandits as cb
@@ -33,9 +33,10 @@ def test_sums_give_mean_deviation_and_determinant_of_the_factor(name, ttl):
                 ridge=0.6,
                 width=cb.width.SelfNormalised(norm=0.5, noise=0.7),
             )
-            all_engines(ragged(network, 3), policy, seed=1)
+            all_engines(ragged(network, 3), policy, seed=1, rounds=7)
 
 
+@settings(max_examples=30)
 @given(
     st.integers(1, 7),
     st.floats(0.1, 0.9),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits.features import Fourier
 from coopbandits.similarity import Evidence, Laplacian, Learned, MeanEmbedding
 from lockstep_engines import all_engines
 from reference import algorithms, formulas
@@ -32,18 +33,24 @@ def test_all_engines_agree_under_every_learnt_similarity(make, ttl, name):
     for network in ("path", "directed"):
         problem = ragged(NETWORKS[network], 5)
         policy = make(kernel=LINEAR, similarity=LEARNT[name], ttl=ttl, ridge=0.8, eta=0.7)
-        all_engines(problem, policy, seed=2, rounds=9)
+        all_engines(problem, policy, seed=2, rounds=7)
 
 
-@pytest.mark.parametrize("name", ["evidence", "embedding of what is offered", "learned", "frozen"])
-def test_all_engines_agree_under_features_and_a_width_that_asks_for_the_determinant(name):
+@pytest.mark.parametrize(
+    "similarity",
+    [
+        Evidence(groups=3, features=Fourier(8)),
+        MeanEmbedding(0.5, sample="offered"),
+        Learned(rank=2, steps=3, features=Fourier(8)),
+        MeanEmbedding(0.7, refresh="frozen"),
+    ],
+    ids=["evidence", "embedding", "learned", "frozen"],
+)
+def test_all_engines_agree_under_features_and_a_width_that_asks_for_the_determinant(similarity):
     problem = ragged(NETWORKS["two parts"], 6)
     for kernel in (cb.kernels.RBF(1.5), cb.kernels.Matern(nu=1.5)):
         policy = cb.EagerKernelUCB(
-            kernel=kernel,
-            similarity=LEARNT[name],
-            ttl=2,
-            width=cb.width.SelfNormalised(noise=0.3),
+            kernel=kernel, similarity=similarity, ttl=2, width=cb.width.SelfNormalised(noise=0.3)
         )
         all_engines(problem, policy, seed=3, rounds=7)
 
@@ -99,10 +106,10 @@ def test_mean_embeddings_take_the_literal_estimators_decisions(name, algorithm, 
         ttl=ttl,
         ridge=0.7,
         eta=0.9,
-        rounds=10,
+        rounds=8,
         seed=seed,
     )
-    run = cb.play(problem, policy, rounds=10, seed=seed)
+    run = cb.play(problem, policy, rounds=8, seed=seed)
     np.testing.assert_array_equal(run.actions, expected)
 
 

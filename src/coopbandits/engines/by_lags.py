@@ -36,6 +36,11 @@ class Beliefs(Protocol):
         """Learn the pulls of a turn at once, where agents take turns within a round."""
         ...
 
+    @property
+    def refreshes(self) -> int:
+        """A number that grows whenever some agent's K_z is estimated again."""
+        ...
+
     def similarity(self) -> Array | None:
         """Return what each agent takes the others' news to be worth: (V, V)."""
         ...
@@ -86,6 +91,11 @@ class ByLags:
         """Return the messages and the bytes that crossed all edges in round t."""
         messages = int(self._messages[t - 1])
         return messages, messages * message_size(self._record.contexts.shape[2])
+
+    @property
+    def refreshes(self) -> int:
+        """A number that grows whenever some agent's K_z is estimated again."""
+        return self._beliefs.refreshes
 
     def similarity(self) -> Array | None:
         """Return what each agent takes the others' news to be worth: (V, V)."""

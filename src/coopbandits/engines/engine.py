@@ -19,6 +19,11 @@ class Engine(Protocol):
         """Return the messages and the bytes that crossed all edges in round t."""
         ...
 
+    @property
+    def refreshes(self) -> int:
+        """A number that grows whenever some agent's K_z is estimated again."""
+        ...
+
     def similarity(self) -> Array | None:
         """Return what each agent takes the others' news to be worth, [v, u]: (V, V).
 

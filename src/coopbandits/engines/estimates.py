@@ -19,6 +19,7 @@ class Estimates:
         U: (V, N, r).
         delta: (V, N).
         linked: (V, N) who is no stranger.
+        refreshes: How many estimates there have been.
     """
 
     def __init__(self, policy: Policy, plan: Plan) -> None:
@@ -30,6 +31,7 @@ class Estimates:
         self.lags = np.take_along_axis(plan.lags, self.agents, axis=1)
         self.me = (self.agents == np.arange(V)[:, None]).argmax(axis=1)
         self._counts = np.zeros(V, dtype=np.int64)
+        self.refreshes = 0
         self.U, self.delta = np.zeros((V, N, 0)), np.ones((V, N))
         self.linked = self.agents == np.arange(V)[:, None]
 
@@ -64,6 +66,7 @@ class Estimates:
             views = record.views(t, self.agents[due], self.lags[due], self.me[due])
             self._put(due, learner.estimate(views))
             self._counts[due] = known[due]
+            self.refreshes += len(due)
         return due
 
     def similarity(self) -> Array:

@@ -44,6 +44,11 @@ class Exchange:
         """Return the messages and the bytes that crossed all edges in round t."""
         return self._traffic[t - 1]
 
+    @property
+    def refreshes(self) -> int:
+        """A number that grows whenever some agent's K_z is estimated again."""
+        return sum(agent.estimated for agent in self._agents)
+
     def similarity(self) -> Array | None:
         """Return what each agent takes the others' news to be worth: (V, V)."""
         rows = [agent.similarity for agent in self._agents]

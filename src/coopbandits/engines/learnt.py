@@ -43,6 +43,11 @@ class LearntPosteriors:
         """Refuse: where agents take turns, K_z is given."""
         raise NotImplementedError
 
+    @property
+    def refreshes(self) -> int:
+        """A number that grows whenever some agent's K_z is estimated again."""
+        return self._estimates.refreshes
+
     def similarity(self) -> Array:
         """Return what each agent takes the others' news to be worth: (V, V)."""
         return self._estimates.similarity()

@@ -18,6 +18,8 @@ from coopbandits.problems.problem import Round
 class SharedPosteriors:
     """One posterior for each group of agents that learn from the same agents."""
 
+    refreshes = 0  # K_z is given, or frozen
+
     def __init__(self, policy: Policy, plan: Plan) -> None:
         self._plan = plan
         self._groups = _groups(policy, plan)

@@ -96,6 +96,11 @@ class SumsOfFeatures:
         """Refuse: where agents take turns, posteriors are shared."""
         raise NotImplementedError
 
+    @property
+    def refreshes(self) -> int:
+        """A number that grows whenever some agent's K_z is estimated again."""
+        return self.estimates.refreshes
+
     def similarity(self) -> Array:
         """Return what each agent takes the others' news to be worth: (V, V)."""
         return self.estimates.similarity()
