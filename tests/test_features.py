@@ -34,6 +34,7 @@ def test_exact_features_are_the_kernel(rng, kernel):
         Matern(nu=0.5),
         Matern(nu=2.5, lengthscale=1.7),
         RBF(1.5) * Matern(nu=1.5),
+        RBF(2.0) * (0.5 * RBF() + Matern(nu=2.5)),
         0.4 * RBF() + Linear(),
     ],
     ids=repr,
@@ -91,7 +92,15 @@ def test_a_basis_that_does_not_fit_says_what_does(rng):
         features.Nystrom(np.eye(2)).features(RBF(), np.eye(3))
     with pytest.raises(ParameterError, match="even"):
         features.Fourier(33)
+    policy = cb.EagerKernelUCB(kernel=RBF() * Linear())  # K_z by evidence needs a basis
+    with pytest.raises(ParameterError, match=r"features=Nystrom\(reference\)"):
+        policy.agent(0, cb.Network.path(2))
     for wrong in ("fourier", features.Fourier):
-        policy = cb.EagerKernelUCB(kernel=RBF(), similarity=cb.similarity.Evidence(features=wrong))
-        with pytest.raises(ParameterError, match="is no basis"):
-            cb.play(cb.problems.kernel(cb.Network.path(3)), policy, rounds=2)
+        for make in (
+            cb.similarity.Evidence,
+            cb.similarity.MeanEmbedding,
+            cb.similarity.Learned,
+            cb.similarity.Laplacian.by_evidence,
+        ):
+            with pytest.raises(ParameterError, match="is no basis"):
+                make(features=wrong)

@@ -33,6 +33,7 @@ from coopbandits.arrays import (
     is_whole,
     short,
 )
+from coopbandits.compositions import JointKernel
 from coopbandits.errors import (
     InputError,
     LocalProtocolError,
@@ -46,10 +47,7 @@ from coopbandits.model import Model, Observation
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
 from coopbandits.posterior import admits, refusal
-from coopbandits.similarity.mean_embedding import EmbeddingLearner
-
-# What a peer attaches to a context enters sums of squares.
-_LARGEST_ATTACHED = 1e12
+from coopbandits.similarity.mean_embedding import EmbeddingLearner, FrozenKernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,24 +106,31 @@ class Agent:
     @property
     def estimated(self) -> int:
         """From how many observations K_z was last estimated; 0 where it is given."""
-        return self._model.estimated if self._model else 0
+        if self._model is None:
+            return 0
+        return self._model.known if self._plan.frozen else self._model.estimated
 
     @property
-    def similarity(self) -> Array | None:
+    def similarity(self) -> Array:
         """What the agent takes each agent's news to be worth, 0 if it does not learn from it: (V,).
 
-        None where K_z is settled by what travels with each message (frozen embeddings).
+        As of its last decision; where embeddings are frozen, between the latest message of each
+        agent and its own.
         """
         heard = np.isfinite(self._plan.lags[self.agent])
-        if self._plan.frozen:
-            return None
-        if self._plan.learner is None:
-            return np.where(heard, self._plan.border.K_z[self.agent], 0.0)
+        kernel, model = self._plan.kernel, self._model
+        if isinstance(kernel, JointKernel) and self._plan.learner is None:
+            return np.where(heard, kernel.K_z[self.agent], 0.0)
         row = np.zeros(len(heard))
         row[self.agent] = 1.0
-        if self._model is not None and self._model.loadings is not None:
-            sources = self._model.sources
-            row[sources] = self._model.loadings.matrix[0, np.searchsorted(sources, self.agent)]
+        if isinstance(kernel, FrozenKernel):
+            latest = {o: x for o, x, _ in self._observations[: model.known if model else 0]}
+            if self.agent in latest:
+                others = np.array(list(latest.values()))
+                row[list(latest)] = kernel.alike(latest[self.agent][None, :], others)[0]
+        elif model is not None and model.loadings is not None:
+            sources = model.sources
+            row[sources] = model.loadings.matrix[0, np.searchsorted(sources, self.agent)]
         return row
 
     def decide(self, contexts: object) -> Decision:
@@ -133,6 +138,7 @@ class Agent:
         offered = as_contexts(contexts)
         self._check_own(offered)
         held = self._observations, self._arm, self._model
+        self._attached(offered, 0)  # what cannot be attached to raises here, before anything moves
         try:
             index, facts = self._choose(offered)
             sample, attached = self._attached(offered, index)
@@ -177,7 +183,9 @@ class Agent:
                 f"a message of agent {message.origin} has a context of {len(message.context)} "
                 f"numbers; agent {self.agent} uses {self._width(self._dim)}"
             )
-        if self._dim is not None and not self._admits_news(message.context, message.origin):
+        if self._dim is not None and not self._admits(
+            message.context[None, : self._dim], message.origin
+        ):
             raise RemoteProtocolError(
                 f"a message of agent {message.origin} has a context so large that the kernel "
                 "leaves no digits there"
@@ -232,7 +240,7 @@ class Agent:
             "arm": np.empty(0) if self._arm is None else self._arm[1],
         }
         if self._plan.learner is not None:
-            header["estimated"] = self.estimated
+            header["estimated"] = self._model.estimated if self._model else 0
             arrays["sample"] = self._sample
         return snapshot.pack(header, arrays)
 
@@ -307,14 +315,6 @@ class Agent:
         """How many numbers a message carries for contexts of d numbers."""
         return dim + (self._plan.learner.attached(dim) if self._plan.learner else 0)
 
-    def _admits_news(self, context: Array, origin: int, dim: int | None = None) -> bool:
-        """Tell whether what a peer sent, a context and what is attached to it, can be learnt."""
-        d = self._dim if dim is None else dim
-        assert d is not None
-        return self._admits(context[None, :d], origin) and bool(
-            np.abs(context[d:]).max(initial=0.0) <= _LARGEST_ATTACHED
-        )
-
     def _attached(self, offered: Array, index: int) -> tuple[Array, Array]:
         """Return my sample of contexts with this round's, and what goes with this message."""
         learner = self._plan.learner
@@ -339,10 +339,11 @@ class Agent:
             self._observations = [
                 (origin, context, y)
                 for origin, context, y in self._observations
-                if len(context) == width and self._admits_news(context, origin, dim)
+                if len(context) == width and self._admits(context[None, :dim], origin)
             ]
             if self._arm is not None and (
-                len(self._arm[1]) != width or not self._admits_news(self._arm[1], self._leader, dim)
+                len(self._arm[1]) != width
+                or not self._admits(self._arm[1][None, :dim], self._leader)
             ):
                 self._arm = None
 

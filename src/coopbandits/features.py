@@ -14,7 +14,7 @@ Agents that exchange news agree on the basis before they start: it is part of th
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -90,27 +90,22 @@ class Fourier:
 
     def features(self, kernel: Kernel, X: Array) -> Array:
         """Return φ at n contexts: (n, d) -> (n, m)."""
-        match kernel:
-            case Scaled():
-                return np.sqrt(kernel.scale) * self.features(kernel.kernel, X)
-            case Added():
-                return np.hstack([self.features(part, X) for part in (kernel.left, kernel.right)])
-            case Linear():
-                return Exact().features(kernel, X)
-        omega = _frequencies(kernel, X.shape[1], self.count // 2, self.seed)  # type: ignore[arg-type]
-        phase = np.asarray(X @ omega.T)
-        return np.sqrt(2 / self.count) * np.hstack([np.cos(phase), np.sin(phase)])
+        return np.hstack(
+            [np.sqrt(weight) * self._waves(factors, X) for weight, factors in _terms(kernel)]
+        )
 
     def size(self, kernel: Kernel, dim: int) -> int:
         """Return m for contexts of d numbers."""
-        match kernel:
-            case Scaled():
-                return self.size(kernel.kernel, dim)
-            case Added():
-                return self.size(kernel.left, dim) + self.size(kernel.right, dim)
-            case Linear():
-                return dim
-        return self.count
+        return sum(
+            dim if isinstance(factors[0], Linear) else self.count for _, factors in _terms(kernel)
+        )
+
+    def _waves(self, factors: tuple[Kernel, ...], X: Array) -> Array:
+        if isinstance(factors[0], Linear):
+            return Exact().features(factors[0], X)
+        omega = _frequencies(factors, X.shape[1], self.count // 2, self.seed)
+        phase = np.asarray(X @ omega.T)
+        return np.sqrt(2 / self.count) * np.hstack([np.cos(phase), np.sin(phase)])
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -144,16 +139,24 @@ class Nystrom:
         return int(_whitening(kernel, self).shape[1])  # type: ignore[arg-type]
 
 
+def as_basis(value: Any) -> Basis | None:
+    """Check a `features=`: a basis, or None for one that fits."""
+    if value is None or (isinstance(value, Basis) and not isinstance(value, type)):
+        return value
+    raise ParameterError(
+        f"features={short(value)} is no basis; expected a value such as those of "
+        "coopbandits.features"
+    )
+
+
 def exact_or(kernel: Kernel, basis: Basis | None, otherwise: Basis) -> Basis:
     """Settle a `features=`: the one given, exact features where there are some, or another."""
     if basis is not None:
-        if isinstance(basis, type) or not isinstance(basis, Basis):
-            raise ParameterError(
-                f"features={short(basis)} is no basis; expected a value such as those of "
-                "coopbandits.features"
-            )
         return basis
-    return Exact() if is_finite(kernel) else otherwise
+    if is_finite(kernel):
+        return Exact()
+    otherwise.size(kernel, 1)  # a kernel that it cannot take raises here, before the start
+    return otherwise
 
 
 def is_finite(kernel: Kernel) -> bool:
@@ -168,32 +171,51 @@ def is_finite(kernel: Kernel) -> bool:
     return False
 
 
+def _terms(kernel: Kernel) -> list[tuple[float, tuple[Kernel, ...]]]:
+    """Write a kernel as a weighted sum of products of stationary kernels, or of linear ones."""
+    match kernel:
+        case RBF() | Matern() | Linear():
+            return [(1.0, (kernel,))]
+        case Scaled():
+            return [(kernel.scale * weight, factors) for weight, factors in _terms(kernel.kernel)]
+        case Added():
+            return [*_terms(kernel.left), *_terms(kernel.right)]
+        case Multiplied():
+            product = [
+                (one * other, (*left, *right))
+                for one, left in _terms(kernel.left)
+                for other, right in _terms(kernel.right)
+            ]
+            if not any(isinstance(factor, Linear) for _, factors in product for factor in factors):
+                return product
+    raise ParameterError(
+        f"{short(kernel)} has no Fourier features; expected RBF, Matern, their products, sums and "
+        "multiples, and a linear kernel in a sum; features=Nystrom(reference) of "
+        "coopbandits.features takes any kernel"
+    )
+
+
 @lru_cache(maxsize=32)
-def _frequencies(kernel: Kernel, dim: int, count: int, seed: int) -> Array:
-    """Draw frequencies from the spectral law of a stationary kernel: (count, d)."""
-    return frozen(_drawn(kernel, dim, count, np.random.default_rng(seed)))
+def _frequencies(factors: tuple[Kernel, ...], dim: int, count: int, seed: int) -> Array:
+    """Draw frequencies from the spectral law of a product of stationary kernels: (count, d).
+
+    The spectral law of a product is the convolution of those of its factors.
+    """
+    rng = np.random.default_rng(seed)
+    return frozen(sum((_drawn(kernel, dim, count, rng) for kernel in factors), start=np.zeros(1)))
 
 
 def _drawn(kernel: Kernel, dim: int, count: int, rng: np.random.Generator) -> Array:
-    match kernel:
-        case RBF() | Matern():
-            omega = _orthogonal(dim, count, rng)
-            if isinstance(kernel, Matern):  # a multivariate t law: a Gaussian over a root of χ²/2ν
-                chi2 = rng.chisquare(2 * kernel.nu, size=(count, 1))
-                omega *= np.sqrt(2 * kernel.nu / chi2)
-            scale = np.asarray(kernel.lengthscale)
-            if scale.ndim and len(scale) != dim:
-                raise ShapeError(
-                    f"the kernel has {len(scale)} lengthscales, but the contexts have {dim} numbers"
-                )
-            return omega / scale
-        case Multiplied():  # the spectral law of a product is the convolution of the two
-            left, right = (_drawn(part, dim, count, rng) for part in (kernel.left, kernel.right))
-            return left + right
-    raise ParameterError(
-        f"{short(kernel)} has no Fourier features; expected RBF, Matern, their products, sums and "
-        "multiples; Nystrom(reference) of coopbandits.features takes any kernel"
-    )
+    assert isinstance(kernel, RBF | Matern)
+    omega = _orthogonal(dim, count, rng)
+    if isinstance(kernel, Matern):  # a multivariate t law: a Gaussian over a root of χ²/2ν
+        omega *= np.sqrt(2 * kernel.nu / rng.chisquare(2 * kernel.nu, size=(count, 1)))
+    scale = np.asarray(kernel.lengthscale)
+    if scale.ndim and len(scale) != dim:
+        raise ShapeError(
+            f"the kernel has {len(scale)} lengthscales, but the contexts have {dim} numbers"
+        )
+    return omega / scale
 
 
 def _orthogonal(dim: int, count: int, rng: np.random.Generator) -> Array:

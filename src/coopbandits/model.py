@@ -15,7 +15,7 @@ from coopbandits.compositions import JointKernel, composition
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, Newest, ObservationKernel, Posterior
 from coopbandits.similarity import Learnt, Loadings, Views
-from coopbandits.similarity.similarity import is_due, linked
+from coopbandits.similarity.similarity import estimated, is_due, linked
 
 # An observation: whose, x̃ = (x, what was attached), y.
 Observation = tuple[int, Array, float]
@@ -124,9 +124,9 @@ class Model:
         views = views_of(
             sources[None, :], np.searchsorted(sources, [self.agent]), self.sums[None, sources]
         )
-        self.loadings, self.estimated = learner.estimate(views), count
+        self.loadings, self.estimated = estimated(learner, views), count
         self.related[:] = False
-        self.related[sources] = linked(self.loadings, views.me)[0]
+        self.related[sources] = linked(self.loadings, views.me, composition(self.policy.compose))[0]
         kernel = learnt_kernel(self.policy, len(self.related), sources, self.loadings.matrix[0])
         self.posterior = Posterior(kernel, self.policy.ridge)
 

@@ -62,16 +62,12 @@ class Run:
     def similarity(self, t: int) -> Array:
         """Return what agents took each other's news to be worth in round t: (V, V), read-only.
 
-        [v, u] is v's own K_z(v, u), 0 where v does not learn from u; before v has heard anything it
-        is 1 for v itself and 0 for all others.
+        [v, u] is v's own K_z(v, u), 0 where v does not learn from u. A learnt one is 1 for v itself
+        and 0 for all others before v has heard anything; a frozen one is that between the latest
+        message of each and v's own.
         """
         round_ = as_count(t, "t", most=len(self.regret))
         found = [K_z for since, K_z in self.estimates if since <= round_]
-        if not found:
-            raise ParameterError(
-                "this run has no K_z between agents: under frozen embeddings it differs from "
-                "message to message"
-            )
         return found[-1]
 
 
@@ -94,7 +90,7 @@ def play(
         seed: Of contexts, noise and the agents' own choices. Two policies with one seed face the
             same contexts and noise. The same seed gives the same run, to the bit.
         engine: "exact", "statistics" (linear kernels) or "messages"; "auto" takes "statistics"
-            where it can and factors would be large, else "exact".
+            where it can and needs fewer operations, else "exact".
         memory_limit: Bytes that the exact engine's factors may take; a run that needs more is
             refused before it starts.
         on_round: Called after each round t = 1 … T, for a progress display.
@@ -143,9 +139,8 @@ def play(
         rewards[t - 1] = offer.rewards[rows]
         traffic[t - 1] = player.traffic(t)
         if t == 1 or player.refreshes > refreshes:
-            refreshes, K_z = player.refreshes, player.similarity()
-            if K_z is not None:
-                estimates.append((t, frozen(K_z)))
+            refreshes = player.refreshes
+            estimates.append((t, frozen(player.similarity())))
         if on_round is not None:
             on_round(t)
     messages, sizes = traffic.T.copy()

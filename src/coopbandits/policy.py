@@ -157,7 +157,11 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
         learner, learnt = policy.similarity.learner(policy.kernel, network), heard
         is_frozen = policy.similarity.refresh == "frozen"
         if is_frozen:
-            assert isinstance(learner, EmbeddingLearner)
+            if not isinstance(learner, EmbeddingLearner):
+                raise ParameterError(
+                    "refresh='frozen' is for MeanEmbedding only, not for "
+                    f"{short(policy.similarity)}"
+                )
             kernel = FrozenKernel(policy.kernel, learner, joint)
     else:
         K_z = frozen(similarity_matrix(policy.similarity, network))

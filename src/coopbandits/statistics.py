@@ -21,6 +21,9 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray
 
+# s (…, m), Q (…, m, m), Qᵀb (…, m)
+Spectrum = tuple[Array, Array, Array]
+
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
@@ -30,6 +33,7 @@ class Statistics:
     q: Array
     b: Array
     S: Array
+    known_spectrum: Spectrum | None = None
 
     @staticmethod
     def rows(phi: Array, y: Array) -> Array:
@@ -44,14 +48,16 @@ class Statistics:
         return 2 + m + m * m
 
     @classmethod
-    def of(cls, sums: Array, m: int) -> "Statistics":
-        """Read sums of rows: (…, 2 + m + m²)."""
+    def of(cls, sums: Array, m: int, spectrum: Spectrum | None = None) -> "Statistics":
+        """Read sums of rows: (…, 2 + m + m²), with their spectrum if it is known."""
         S = sums[..., 2 + m : 2 + m + m * m].reshape(*sums.shape[:-1], m, m)
-        return cls(sums[..., 0], sums[..., 1], sums[..., 2 : 2 + m], S)
+        return cls(sums[..., 0], sums[..., 1], sums[..., 2 : 2 + m], S, spectrum)
 
     @cached_property
-    def spectrum(self) -> tuple[Array, Array, Array]:
+    def spectrum(self) -> Spectrum:
         """S = Q diag(s) Qᵀ and Qᵀb: s (…, m), Q (…, m, m), Qᵀb (…, m)."""
+        if self.known_spectrum is not None:
+            return self.known_spectrum
         s, Q = np.linalg.eigh(self.S)
         return np.maximum(s, 0.0), Q, (self.b[..., None, :] @ Q)[..., 0, :]
 

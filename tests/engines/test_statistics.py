@@ -75,10 +75,14 @@ def test_the_engine_is_chosen_by_size_and_can_be_named():
     small = cb.problems.clustered_linear(cb.Network.path(4))
     large = cb.problems.clustered_linear(cb.Network.complete(40))
     policy = cb.EagerKernelUCB(kernel=LINEAR, similarity=cb.similarity.Same())
-    assert cb.play(small, policy, rounds=3).engine == "exact"
+    one = cb.CoopKernelUCB(kernel=LINEAR, similarity=cb.similarity.Same(), ttl=3)
+    assert cb.play(small, one, rounds=3).engine == "exact"
     assert cb.play(large, policy, rounds=40).engine == "statistics"
     assert cb.play(small, policy, rounds=3, engine="statistics").engine == "statistics"
     assert cb.play(large, cb.Uniform(), rounds=3).engine == "exact"
+    # a K_z of full rank makes sums large: one factor for the clique is faster
+    full = cb.CoopKernelUCB(kernel=LINEAR, similarity=cb.similarity.Laplacian(1.0))
+    assert cb.play(large, full, rounds=5).engine == "exact"
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,30 @@ def test_rewards_in_other_units_give_the_same_similarity(rng):
         np.testing.assert_allclose(other, K_z, atol=1e-6)
 
 
+@pytest.mark.parametrize("unit", [20.0, 1e3, 1e8])
+def test_an_agent_in_other_units_is_set_aside_and_changes_nothing_else(rng, unit):
+    labels = np.arange(12) % 2
+    samples = linear_samples(rng, tasks(rng, 2)[labels], n=30)
+    K_z = K_z_of(Evidence(), samples[:11])
+    X, y = samples[11]
+    odd = K_z_of(Evidence(), [*samples[:11], (X, unit * y)])
+    np.testing.assert_allclose(odd[0, :11], K_z[0], atol=0.02)
+    np.testing.assert_array_equal(odd[11], np.eye(12)[11])
+    # and it knows that it is the odd one
+    np.testing.assert_array_equal(
+        K_z_of(Evidence(), [*samples[:11], (X, unit * y)], me=11)[11], np.eye(12)[11]
+    )
+
+
+def test_rare_rewards_make_nobody_outlandish(rng):
+    """Clicks: most agents have seen none yet."""
+    samples = [(rng.normal(size=(20, 3)), np.zeros(20)) for _ in range(12)]
+    for u in (2, 5, 7):
+        samples[u][1][3] = 1.0
+    K_z = K_z_of(Evidence(), samples)
+    assert K_z[2, 5] > 0
+
+
 def test_a_given_noise_level_is_used(rng):
     """The true one gives what the learnt one gives; told that all is noise, nobody differs."""
     samples = linear_samples(rng, tasks(rng, 3)[np.arange(12) % 3], n=20, noise=0.2)
@@ -171,6 +195,7 @@ def test_a_message_carries_the_mean_of_what_was_offered(rng):
     ("wrong", "match"),
     [
         ({"noise": 0.0}, "noise must be"),
+        ({"noise": 1e-170}, "noise must be at least"),
         ({"groups": 0}, "groups"),
         ({"contexts": "yes"}, "True or False"),
         ({"refresh": "frozen"}, "expected one of 'every round', 'growing'"),

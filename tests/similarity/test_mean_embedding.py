@@ -95,6 +95,22 @@ def test_the_median_rule_makes_the_median_distance_an_eth(rng):
     assert np.median(above) == pytest.approx(np.exp(-1))
 
 
+def test_agents_that_are_offered_the_same_are_the_same(rng):
+    """The standard K-armed case, far from the origin: rounding must not make a distance."""
+    arms = 1e3 + rng.normal(size=(4, 3))
+    X = np.tile(arms, (5, 1))
+    for bandwidth in ("median", 0.01):
+        K_z = K_z_of(MeanEmbedding(bandwidth), [(X, np.zeros(20))] * 6)
+        np.testing.assert_array_equal(K_z.round(12), np.ones((6, 6)))
+
+
+def test_distances_far_from_the_origin_keep_their_digits(rng):
+    X = rng.normal(size=(50, 3))
+    samples = [(1e5 + X, np.zeros(50)), (1e5 + X + [1e-3, 0, 0], np.zeros(50))]
+    learner = learner_of(MeanEmbedding(), 2)
+    assert learner.distances(view(learner, samples))[0, 0, 1] == pytest.approx(1e-3, rel=1e-3)
+
+
 @pytest.mark.parametrize("bandwidth", [0.5, "median"])
 @pytest.mark.parametrize("unbiased", [False, True])
 def test_constant_contexts_one_sample_and_silence_are_defined(rng, bandwidth, unbiased):
@@ -190,11 +206,21 @@ def test_frozen_kernels_are_positive_semidefinite(rng):
     np.testing.assert_allclose(np.diag(K), kernel.diagonal(agents, X))
 
 
-def test_a_frozen_run_has_no_K_z_between_agents_to_show():
-    policy = cb.EagerKernelUCB(kernel=Linear(), similarity=MeanEmbedding(1.0, refresh="frozen"))
-    run = cb.play(cb.problems.clustered_linear(cb.Network.path(3)), policy, rounds=3)
-    with pytest.raises(ParameterError, match="frozen embeddings"):
-        run.similarity(2)
+def test_a_frozen_run_shows_K_z_between_the_latest_messages():
+    policy = cb.EagerKernelUCB(
+        kernel=Linear(), similarity=MeanEmbedding(0.5, refresh="frozen"), ttl=2
+    )
+    problem = cb.problems.clustered_linear(cb.Network.path(3), dim=3)
+    run = cb.play(problem, policy, rounds=5, seed=1)
+    np.testing.assert_array_equal(run.similarity(1), np.eye(3))
+    chosen = []
+    for t in range(1, 6):
+        offer = problem.round(t, 1)
+        chosen.append(offer.contexts[offer.starts + run.actions[t - 1]])
+    # at the decisions of round 5 agent 0 has agent 1's contexts of rounds 1 … 4, agent 2's of 1 … 3
+    mine, one, two = (np.mean([x[v] for x in chosen[:n]], axis=0) for v, n in enumerate((4, 4, 3)))
+    expected = [1.0, *(np.exp(-np.linalg.norm(mine - o) / (2 * 0.5**2)) for o in (one, two))]
+    np.testing.assert_allclose(run.similarity(5)[0], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +229,7 @@ def test_a_frozen_run_has_no_K_z_between_agents_to_show():
         ({"bandwidth": 0}, "bandwidth must be"),
         ({"bandwidth": -1.0}, "bandwidth must be"),
         ({"bandwidth": None}, "bandwidth must be"),
+        ({"bandwidth": 1e-170}, "bandwidth must be at least"),
         ({"bandwidth": "mean"}, "expected a number above 0, or 'median'"),
         ({"sample": "all"}, "expected 'chosen' or 'offered'"),
         ({"kernel": "rbf"}, "is no kernel"),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.errors import ParameterError, RemoteProtocolError, StateError
+from coopbandits.compositions import Hadamard, Sum
+from coopbandits.errors import ParameterError, RemoteProtocolError, ShapeError, StateError
 from coopbandits.similarity import Loadings, Views
 from coopbandits.similarity.similarity import is_due, linked
 
@@ -92,8 +93,31 @@ def test_a_chain_of_loadings_links_and_nothing_else():
     U[0, [0, 1], 0] = 1.0  # me and 1
     U[0, [1, 2], 1] = 1.0  # 1 and 2
     U[0, [3, 4], 2] = 1.0  # two strangers
-    inside = linked(Loadings(U, np.zeros((1, 5))), np.array([0]))
+    loadings = Loadings(U, np.zeros((1, 5)))
+    inside = linked(loadings, np.array([0]), Hadamard())
     assert inside[0].tolist() == [True, True, True, False, False]
+    assert linked(loadings, np.array([0]), Sum()).all()
+
+
+def test_under_a_sum_nobody_is_a_stranger(rng):
+    """All share the function of x: every observation counts, whatever K_z is."""
+    theta = np.array([1.0, -1.0, 0.5])
+    beliefs = []
+    for similarity in (
+        Fixed(),
+        cb.similarity.Known(matrix=[[1, 0.81, 0], [0.81, 1, 0], [0, 0, 1]]),
+    ):
+        policy = cb.EagerKernelUCB(
+            kernel=cb.kernels.Linear(), similarity=similarity, compose="sum", width=WIDTH
+        )
+        agent = policy.agent(0, cb.Network.complete(3), seed=1)
+        for t in range(1, 9):
+            for origin in (1, 2):
+                x = np.random.default_rng([t, origin]).normal(size=3)
+                agent.receive(cb.Message(t, origin, x, x @ theta, 1))
+        decision = agent.decide(np.eye(3))
+        beliefs.append((decision.index, decision.mean, decision.std, decision.width))
+    assert beliefs[0] == pytest.approx(beliefs[1], rel=1e-12)
 
 
 def test_loadings_give_back_any_kernel_matrix(rng):
@@ -154,7 +178,7 @@ def test_an_agent_shows_what_it_believes():
     assert agent.similarity.tolist() == [0.0, 1.0, 0.0]
     frozen = cb.similarity.MeanEmbedding(1.0, refresh="frozen")
     policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=frozen)
-    assert policy.agent(1, problem.network).similarity is None
+    assert policy.agent(1, problem.network).similarity.tolist() == [0.0, 1.0, 0.0]
 
 
 def test_a_peer_that_attaches_too_little_or_nonsense_is_refused(rng):
@@ -167,9 +191,56 @@ def test_a_peer_that_attaches_too_little_or_nonsense_is_refused(rng):
     before = agent.to_bytes()
     with pytest.raises(RemoteProtocolError, match="agent 0 uses 6"):
         agent.receive(cb.Message(2, 1, rng.normal(size=3), 1.0, 1))
-    with pytest.raises(RemoteProtocolError, match="so large"):
-        agent.receive(cb.Message(2, 1, np.array([0.1, 0.1, 0.1, 1e30, 0.0, 0.0]), 1.0, 1))
+    with pytest.raises(RemoteProtocolError, match="must be finite"):
+        agent.receive(cb.Message(2, 1, np.array([0.1, 0.1, 0.1, np.nan, 0.0, 0.0]), 1.0, 1))
     assert agent.to_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "similarity",
+    [
+        cb.similarity.Evidence(noise=0.1),
+        cb.similarity.Evidence(),
+        cb.similarity.Learned(noise=0.1),
+        cb.similarity.MeanEmbedding("median", sample="offered"),
+        cb.similarity.Laplacian.by_evidence(noise=0.1),
+    ],
+    ids=repr,
+)
+def test_no_finite_numbers_of_a_peer_stop_an_agent(similarity):
+    """Rewards and attachments of any size: the agent goes on deciding, at worst on its own."""
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=similarity)
+    for trial in range(6):
+        rng = np.random.default_rng(trial)
+        agent = policy.agent(0, cb.Network.complete(3))
+        more = 0 if (learner := similarity.learner(policy.kernel, agent.network)) is None else (
+            learner.attached(2)
+        )  # fmt: skip
+        for t in range(1, 7):
+            decision = agent.decide(rng.normal(size=(3, 2)))
+            assert np.isfinite([decision.mean, decision.std]).all()
+            agent.reward(decision.id, rng.normal())
+            for origin in (1, 2):
+                wild = 10.0 ** rng.uniform(-49, 49)
+                context = np.append(rng.normal(size=2), wild * rng.normal(size=more))
+                agent.receive(cb.Message(t, origin, context.clip(-1e50, 1e50), wild, 1))
+
+
+def test_a_decision_that_cannot_be_made_changes_nothing(rng):
+    similarity = cb.similarity.Evidence(features=cb.features.Nystrom(np.eye(4)))
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.RBF(), similarity=similarity)
+    agent = policy.agent(0, cb.Network.path(2))
+    before = agent.to_bytes()
+    with pytest.raises(ShapeError, match="reference contexts have 4 numbers"):
+        agent.decide(rng.normal(size=(2, 3)))
+    assert agent.to_bytes() == before
+    agent.decide(rng.normal(size=(2, 4)))
+
+
+def test_frozen_is_for_mean_embeddings_only():
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=Fixed(refresh="frozen"))
+    with pytest.raises(ParameterError, match="for MeanEmbedding only"):
+        policy.agent(0, cb.Network.path(2))
 
 
 @pytest.mark.parametrize("sample", ["chosen", "offered"])

@@ -46,19 +46,15 @@ def engine_for(
     if name == "auto":
         name = "exact"
         if policy.act.judges and applies(policy, worked_out):
-            factors = _exact(policy, network).bytes_after(rounds)
-            # beyond, a factor's rows no longer fit a cache, and sums are faster
-            name = "statistics" if factors > _SMALL else "exact"
+            sums, exact = SumsOfFeatures(policy, worked_out, dim), _exact(policy, network)
+            if sums.work(rounds) < exact.work(rounds):
+                name = "statistics"
     beliefs = (
         SumsOfFeatures(policy, worked_out, dim) if name == "statistics" else _exact(policy, network)
     )
     return ByLags(
         name, beliefs, policy, network, rounds=rounds, seed=seed, memory_limit=memory_limit
     )
-
-
-# Bytes of all factors of a run, from where sums of features take over.
-_SMALL = 2e6
 
 
 def _exact(policy: Policy, network: Network) -> Beliefs:

@@ -28,6 +28,10 @@ class Beliefs(Protocol):
         """How much memory it takes at most, after so many rounds."""
         ...
 
+    def work(self, rounds: int) -> float:
+        """How many operations so many rounds take, roughly."""
+        ...
+
     def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
         ...
@@ -41,7 +45,7 @@ class Beliefs(Protocol):
         """A number that grows whenever some agent's K_z is estimated again."""
         ...
 
-    def similarity(self) -> Array | None:
+    def similarity(self) -> Array:
         """Return what each agent takes the others' news to be worth: (V, V)."""
         ...
 
@@ -97,7 +101,7 @@ class ByLags:
         """A number that grows whenever some agent's K_z is estimated again."""
         return self._beliefs.refreshes
 
-    def similarity(self) -> Array | None:
+    def similarity(self) -> Array:
         """Return what each agent takes the others' news to be worth: (V, V)."""
         return self._beliefs.similarity()
 

@@ -24,9 +24,6 @@ class Engine(Protocol):
         """A number that grows whenever some agent's K_z is estimated again."""
         ...
 
-    def similarity(self) -> Array | None:
-        """Return what each agent takes the others' news to be worth, [v, u]: (V, V).
-
-        None where K_z is no matrix between agents (frozen embeddings).
-        """
+    def similarity(self) -> Array:
+        """Return what each agent takes the others' news to be worth, [v, u]: (V, V)."""
         ...

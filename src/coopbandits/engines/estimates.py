@@ -3,10 +3,11 @@
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
+from coopbandits.compositions import composition
 from coopbandits.engines.record import Record
 from coopbandits.policy import Plan, Policy
 from coopbandits.similarity import Learnt, Loadings
-from coopbandits.similarity.similarity import is_due, linked
+from coopbandits.similarity.similarity import estimated, is_due, linked
 
 
 class Estimates:
@@ -24,6 +25,7 @@ class Estimates:
 
     def __init__(self, policy: Policy, plan: Plan) -> None:
         self._policy, self._plan = policy, plan
+        self._composition = composition(policy.compose)
         V = len(plan.lags)
         heard = np.isfinite(plan.lags)
         N = int(heard.sum(axis=1).max())
@@ -64,7 +66,7 @@ class Estimates:
         )
         if due.size:
             views = record.views(t, self.agents[due], self.lags[due], self.me[due])
-            self._put(due, learner.estimate(views))
+            self._put(due, estimated(learner, views))
             self._counts[due] = known[due]
             self.refreshes += len(due)
         return due
@@ -90,4 +92,6 @@ class Estimates:
         used = (U != 0).any(axis=(0, 1))
         self.U = U[..., : max(1, int(np.flatnonzero(used).max(initial=0)) + 1)]
         self.delta[due] = loadings.delta
-        self.linked[due] = linked(loadings, self.me[due])
+        self.linked[due] = linked(loadings, self.me[due], self._composition) & np.isfinite(
+            self.lags[due]
+        )

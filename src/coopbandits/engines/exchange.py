@@ -49,10 +49,9 @@ class Exchange:
         """A number that grows whenever some agent's K_z is estimated again."""
         return sum(agent.estimated for agent in self._agents)
 
-    def similarity(self) -> Array | None:
+    def similarity(self) -> Array:
         """Return what each agent takes the others' news to be worth: (V, V)."""
-        rows = [agent.similarity for agent in self._agents]
-        return None if any(row is None for row in rows) else np.array(rows)
+        return np.array([agent.similarity for agent in self._agents])
 
     def _deliver(self, flying: list[tuple[int, bytes]]) -> None:
         for to, data in flying:

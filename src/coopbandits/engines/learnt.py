@@ -26,6 +26,13 @@ class LearntPosteriors:
         sources = np.isfinite(self._plan.lags).sum(axis=1)
         return float(4.0 * ((sources * last) ** 2).sum())
 
+    def work(self, rounds: int) -> float:
+        """How many operations so many rounds take, roughly."""
+        last = np.minimum(rounds, self._plan.leader_lags)
+        sources = np.isfinite(self._plan.lags).sum(axis=1)
+        # as in `SharedPosteriors`; factoring anew at a growing number of observations doubles it
+        return float((last * 1e6 + 2 * (sources + 8) * sources**2 * last**3 / 3).sum())
+
     def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
         belief = Belief.nothing(len(offer.agents))

@@ -13,24 +13,32 @@ from coopbandits.engines.record import Record
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, Posterior
 from coopbandits.problems.problem import Round
+from coopbandits.similarity.mean_embedding import FrozenKernel
 
 
 class SharedPosteriors:
     """One posterior for each group of agents that learn from the same agents."""
 
-    refreshes = 0  # K_z is given, or frozen
-
     def __init__(self, policy: Policy, plan: Plan) -> None:
         self._plan = plan
+        self.refreshes = 0  # frozen embeddings change with every message
+        self._frozen: Array = np.eye(len(plan.lags))
         self._groups = _groups(policy, plan)
 
     def bytes_after(self, rounds: int) -> float:
         """How much memory the factors take at most, after so many rounds."""
         return sum(group.bytes_after(rounds) for group in self._groups)
 
+    def work(self, rounds: int) -> float:
+        """How many operations so many rounds take, roughly."""
+        return sum(group.work(rounds) for group in self._groups)
+
     def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
         belief = Belief.nothing(len(offer.agents))
+        if self._plan.frozen:
+            self._frozen = self._between_latest(t, record)
+            self.refreshes += 1
         self._groups = [group for group in self._groups if group.last_round >= t]
         for group in self._groups:
             if not self._plan.in_turn:
@@ -47,11 +55,25 @@ class SharedPosteriors:
         for group in self._groups:
             group.learn_now(turn, record.observed[t - 1], record.rewards[t - 1])
 
-    def similarity(self) -> Array | None:
-        """Return K_z where agents learn from each other, 0 elsewhere: (V, V)."""
+    def similarity(self) -> Array:
+        """Return K_z where agents learn from each other, 0 elsewhere: (V, V).
+
+        Where embeddings are frozen, that between the latest message of each and one's own.
+        """
         if not isinstance(self._plan.kernel, JointKernel):
-            return None
+            return self._frozen
         return np.where(np.isfinite(self._plan.lags), self._plan.kernel.K_z, 0.0)
+
+    def _between_latest(self, t: int, record: Record) -> Array:
+        kernel, lags = self._plan.kernel, self._plan.lags
+        assert isinstance(kernel, FrozenKernel)
+        K_z = np.eye(len(lags))
+        for v, row in enumerate(lags):
+            heard = np.flatnonzero(row < t)
+            if t > 1 and heard.size:
+                latest = record.observed[t - 1 - row[heard].astype(np.int64), heard]
+                K_z[v, heard] = kernel.alike(record.observed[None, t - 2, v], latest)[0]
+        return K_z
 
 
 class _Group:
@@ -70,6 +92,14 @@ class _Group:
     def bytes_after(self, rounds: int) -> float:
         """How much memory the factor takes at most, after so many rounds."""
         return 4.0 * (len(self.sources) * min(rounds, self.last_round)) ** 2
+
+    def work(self, rounds: int) -> float:
+        """How many operations so many rounds take, roughly.
+
+        Each round whitens what is new, and eight candidates an agent; 1e6 each round are Python's.
+        """
+        T, N = float(min(rounds, self.last_round)), len(self.sources)
+        return T * 1e6 + (N + 8 * len(self.members)) * N**2 * T**3 / 3
 
     def learn_now(self, turn: IntArray, contexts: Array, rewards: Array) -> None:
         """Learn the pulls of this turn: (V, d), (V,)."""

@@ -21,7 +21,7 @@ from coopbandits.features import Exact, is_finite
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, deviation
 from coopbandits.problems.problem import Round
-from coopbandits.statistics import Statistics, coupled
+from coopbandits.statistics import Spectrum, Statistics, coupled
 
 # Agents are worked on in batches of about this many numbers.
 _BATCH = 1_500_000
@@ -51,7 +51,7 @@ class SumsOfFeatures:
         self._depth = int(plan.lags[np.isfinite(plan.lags)].max()) + 1
         self._after = 0
         self._sums: Array = np.empty(0)
-        self._spectra: tuple[Array, Array, Array] = (np.empty(0), np.empty(0), np.empty(0))
+        self._spectra: Spectrum = (np.empty(0), np.empty(0), np.empty(0))
 
     def bytes_after(self, rounds: int) -> float:
         """How much memory the sums take, with a batch of agents; T does not matter."""
@@ -63,6 +63,15 @@ class SumsOfFeatures:
             else (self.estimates.U.shape[2] * m)
         )
         return 8.0 * (kept + 3 * _BATCH + 3 * (largest + m) ** 2)
+
+    def work(self, rounds: int) -> float:
+        """How many operations so many rounds take, roughly."""
+        V, m = len(self._plan.lags), self._features
+        N, r = self.estimates.U.shape[1:]
+        if self._plan.learner is not None:
+            r = min(N, 12)  # a guess: how many parts are shared is known to the data only
+        D = (r + 1) * m + 1
+        return rounds * (1e6 + V * (1e5 + N * (r * m) ** 2 / 2 + 2 * N * m**3 + D**3))
 
     def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
@@ -103,6 +112,8 @@ class SumsOfFeatures:
 
     def similarity(self) -> Array:
         """Return what each agent takes the others' news to be worth: (V, V)."""
+        if isinstance(self._plan.kernel, JointKernel) and self._plan.learner is None:
+            return np.where(np.isfinite(self._plan.lags), self._plan.kernel.K_z, 0.0)
         return self.estimates.similarity()
 
     def _count(self, t: int, record: Record) -> None:
@@ -132,9 +143,9 @@ class SumsOfFeatures:
         m = self._spectra[0].shape[-1]
         known = after > 0
         sums = self._sums[at] * known[..., None]
-        statistics = Statistics.of(sums, m)
         s, Q, projected = (part[at] for part in self._spectra)
-        statistics.__dict__["spectrum"] = (s * known[..., None], Q, projected * known[..., None])
+        spectrum = s * known[..., None], Q, projected * known[..., None]
+        statistics = Statistics.of(sums, m, spectrum)
         delta, U = estimates.delta[views], estimates.U[views]
         own_U, own_delta = U[rows, me], delta[rows, me]
         others = U * known[..., None]

@@ -42,7 +42,7 @@ def similarity_table(
     """Compare a run's K_z with the true one.
 
     Args:
-        run: Any run but one with frozen embeddings.
+        run: Any run.
         truth: The problem that was played, where it knows its true K_z, or that matrix (V, V).
         rounds: Which rounds; those in which some agent's K_z changed, if not given.
     """

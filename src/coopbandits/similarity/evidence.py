@@ -16,14 +16,14 @@ from math import isqrt
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_positive, short
+from coopbandits.arrays import Array, BoolArray, IntArray, as_count, short
 from coopbandits.errors import ParameterError
-from coopbandits.features import Basis, Fourier, exact_or
+from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.groups import CLOSE, Contexts, Groups
-from coopbandits.similarity.levels import levels
-from coopbandits.similarity.similarity import Loadings, Views, settle_refresh
+from coopbandits.similarity.levels import levels, outlandish
+from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
 from coopbandits.statistics import Statistics
 
 _CORRELATIONS = (1.0, 0.95, 0.85, 0.6)
@@ -60,8 +60,8 @@ class Evidence:
     growth: float = 1.25
 
     def __post_init__(self) -> None:
-        if self.noise is not None:
-            object.__setattr__(self, "noise", as_positive(self.noise, "noise"))
+        settle_noise(self)
+        as_basis(self.features)
         object.__setattr__(self, "groups", as_count(self.groups, "groups"))
         if not isinstance(self.contexts, bool):
             raise ParameterError(f"contexts must be True or False, got {short(self.contexts)}")
@@ -109,7 +109,7 @@ class EvidenceLearner:
         B, N, p = views.summaries.shape
         size = max(1, _BATCH // (N * p))
         parts = [
-            self._estimate(_part(views, np.arange(start, min(start + size, B))))
+            self._estimate(views.part(np.arange(start, min(start + size, B))))
             for start in range(0, B, size)
         ]
         r = max(part.U.shape[2] for part in parts)
@@ -120,13 +120,14 @@ class EvidenceLearner:
 
     def _estimate(self, views: Views) -> Loadings:
         statistics, law = self._read(views)
-        noise, ratio = levels(statistics, views.heard, self.similarity.noise)
+        sane = views.heard & ~outlandish(statistics, views.heard)
+        noise, ratio = levels(statistics, sane, self.similarity.noise)
         alone = statistics.log_evidence(noise[:, None], ratio[:, None])
         B = len(views.me)
         # the same uneven start in every view: which group an agent starts in depends on it alone
         G = self.similarity.groups
         start = np.random.default_rng(0).dirichlet(np.ones(G), size=self.agents)[views.agents]
-        others = views.others
+        others = views.others & sane
         groups = Groups(
             shared=statistics,
             base=-0.5 * statistics.n * np.log(2 * np.pi * noise)[:, None],
@@ -139,13 +140,15 @@ class EvidenceLearner:
         )
         U, score = _best(groups, alone, views.me)
         if law is not None:
-            telling = np.flatnonzero(_telling(law, views.heard))
+            telling = np.flatnonzero(_telling(law, sane))
             if telling.size:
                 told = replace(_taken(groups, telling), contexts=_law_of(law, telling))
                 U_told, score_told = _best(told, alone[telling], views.me[telling])
                 better = score_told > score[telling] + CLOSE * np.abs(score[telling])
                 U[telling[better]] = U_told[better]
-        return _packed(U)
+        silent = ~sane
+        silent[np.arange(B), views.me] &= views.heard[np.arange(B), views.me]
+        return _packed(np.where(silent[..., None], 0.0, U))
 
     def _read(self, views: Views) -> tuple[Statistics, Contexts | None]:
         """Take summaries apart: the statistics, and each agent's mean sample of contexts."""
@@ -214,10 +217,6 @@ def _packed(U: Array) -> Loadings:
     used = max(1, int((U > 0).any(axis=1).sum(axis=1).max()))
     U = np.take_along_axis(U, order[:, None, :], axis=2)[:, :, :used]
     return Loadings(U, np.maximum(1.0 - (U**2).sum(axis=2), 0.0))
-
-
-def _part(views: Views, index: IntArray) -> Views:
-    return Views(views.agents[index], views.heard[index], views.me[index], views.summaries[index])
 
 
 def _taken(groups: Groups, index: IntArray) -> Groups:

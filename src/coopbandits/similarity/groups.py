@@ -215,7 +215,7 @@ class Groups:
         S, b, q, size, n, total = sums
         from scipy.special import gammaln  # noqa: PLC0415 (heavy; `import coopbandits` is not)
 
-        value = self._log_normaliser(S, b, q, views) + gammaln(np.maximum(size, 1e-3))
+        value = self._log_normaliser(S, b, q, views) + gammaln(np.maximum(size, 1.0))
         if self.contexts is not None:
             value += self.contexts.evidence(n, total)
         return value

@@ -8,13 +8,13 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, as_positive, frozen
 from coopbandits.errors import ParameterError
-from coopbandits.features import Basis, Fourier, exact_or
+from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.groups import CLOSE
 from coopbandits.similarity.learned import RewardLearner
-from coopbandits.similarity.levels import levels
-from coopbandits.similarity.similarity import Loadings, Views, settle_refresh
+from coopbandits.similarity.levels import levels, outlandish
+from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
 from coopbandits.statistics import joint_log_evidence
 
 
@@ -80,8 +80,8 @@ class LearntLaplacian:
     def __post_init__(self) -> None:
         if not self.rhos:
             raise ParameterError("rhos must hold at least one number, got none")
-        if self.noise is not None:
-            object.__setattr__(self, "noise", as_positive(self.noise, "noise"))
+        settle_noise(self)
+        as_basis(self.features)
         settle_refresh(self)
 
     def learner(self, kernel: Kernel, network: Network) -> "LaplacianLearner":
@@ -105,14 +105,10 @@ class LaplacianLearner(RewardLearner):
         B, N = views.heard.shape
         U = np.empty((B, N, N))
         for view in range(B):  # a factor of order N·m at a time
-            alone = Views(
-                views.agents[view, None],
-                views.heard[view, None],
-                views.me[view, None],
-                views.summaries[view, None],
-            )
+            alone = views.part(np.array([view]))
             statistics, agents = self.read(alone), alone.agents[0]
-            noise, ratio = levels(statistics, alone.heard, self.similarity.noise)
+            sane = alone.heard & ~outlandish(statistics, alone.heard)
+            noise, ratio = levels(statistics, sane, self.similarity.noise)
             best = -np.inf
             for matrix in self.matrices:
                 loadings = Loadings.of(matrix[np.ix_(agents, agents)][None])

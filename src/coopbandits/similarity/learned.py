@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_count, as_positive
-from coopbandits.features import Basis, Fourier, exact_or
+from coopbandits.arrays import Array, IntArray, as_count
+from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
-from coopbandits.similarity.levels import levels
-from coopbandits.similarity.similarity import Loadings, Views, settle_refresh
+from coopbandits.similarity.levels import levels, outlandish
+from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
 from coopbandits.statistics import Statistics, coupled
 
 _DELTAS = np.concatenate([[1e-4], np.geomspace(1e-3, 1.0, 13)])
@@ -44,8 +44,8 @@ class Learned:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rank", as_count(self.rank, "rank"))
         object.__setattr__(self, "steps", as_count(self.steps, "steps"))
-        if self.noise is not None:
-            object.__setattr__(self, "noise", as_positive(self.noise, "noise"))
+        settle_noise(self)
+        as_basis(self.features)
         settle_refresh(self)
 
     def learner(self, kernel: Kernel, network: Network) -> "LearnedLearner":
@@ -89,11 +89,12 @@ class LearnedLearner(RewardLearner):
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
         statistics = self.read(views)
-        noise, ratio = levels(statistics, views.heard, self.similarity.noise)
+        sane = views.heard & ~outlandish(statistics, views.heard)
+        noise, ratio = levels(statistics, sane, self.similarity.noise)
         U, delta = start(statistics, ratio, min(self.similarity.rank, views.heard.shape[1]))
         for _ in range(self.similarity.steps):
             U, delta = climb(statistics, U, delta, noise, ratio)
-        U = U * views.heard[..., None]
+        U = U * sane[..., None]
         size = (U**2).sum(axis=2) + delta
         U, delta = U / np.sqrt(size)[..., None], delta / size
         return Loadings(U, np.where(views.heard, delta, 1.0))

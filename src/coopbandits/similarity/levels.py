@@ -5,6 +5,9 @@ others. The product over all agents heard from says how strong the noise σ² is
 κ = σ²/s² of noise to the prior variance of the weights. κ is searched on a grid; for each κ the
 best σ² is known in closed form.
 
+An agent whose rewards are on quite another scale than everyone's would drown all others in what
+looks like noise. `outlandish` finds such agents, and they are set aside.
+
 Both have weak priors, which matter for the first few observations only: a signal as strong as the
 noise, give or take a factor of e, and half of the rewards' mean square being noise, worth two
 observations.
@@ -21,6 +24,28 @@ _SPREAD = 1.0
 _PSEUDO_COUNT = 2.0
 # Keeps a logarithm finite where all rewards, or all contexts, are 0.
 _TINY = 1e-200
+
+
+# How many times the common mean square of rewards makes an agent outlandish.
+_OUTLANDISH = 50.0
+
+
+def outlandish(statistics: Statistics, heard: BoolArray) -> BoolArray:
+    """Tell which agents' rewards are on quite another scale than the others': (B, N).
+
+    The common mean square is that of the three quarters of the agents with the least. Where more
+    than one in ten agents (and more than one) exceeds it by far, the population is uneven, and
+    nobody is outlandish.
+    """
+    square = np.where(heard, statistics.q / np.maximum(statistics.n, 1.0), np.inf)
+    count = heard.sum(axis=1)
+    least = np.sort(square, axis=1)
+    kept = np.arange(square.shape[1]) < np.maximum((3 * count + 3) // 4 - (count < 4), 1)[:, None]
+    kept &= np.isfinite(least)
+    common = np.where(kept, least, 0.0).sum(axis=1) / np.maximum(kept.sum(axis=1), 1)
+    found = heard & (square > _OUTLANDISH * common[:, None])
+    few = found.sum(axis=1) <= np.maximum(count // 10, 1)
+    return np.asarray(found & few[:, None])
 
 
 def levels(

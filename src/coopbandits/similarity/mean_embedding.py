@@ -19,7 +19,7 @@ import numpy as np
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_positive, short
 from coopbandits.compositions import Composition
 from coopbandits.errors import ParameterError
-from coopbandits.features import Basis, Fourier, exact_or
+from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel, as_kernel
 from coopbandits.network import Network
 from coopbandits.similarity.similarity import REFRESH, Loadings, Views, settle_refresh
@@ -69,12 +69,15 @@ class MeanEmbedding:
                     "or 'median'"
                 )
             object.__setattr__(self, "bandwidth", as_positive(self.bandwidth, "bandwidth"))
+            if self.bandwidth < 1e-50:  # its square must not vanish
+                raise ParameterError(f"bandwidth must be at least 1e-50, got {self.bandwidth}")
         if self.sample not in SAMPLES:
             raise ParameterError(
                 f"sample={short(self.sample)} is not known; expected 'chosen' or 'offered'"
             )
         if self.kernel is not None:
             as_kernel(self.kernel)
+        as_basis(self.features)
         if not isinstance(self.unbiased, bool):
             raise ParameterError(f"unbiased must be True or False, got {short(self.unbiased)}")
         if self.rank is not None:
@@ -149,6 +152,14 @@ class EmbeddingLearner:
         n = np.maximum(sums[..., 0], 1.0)
         total, own = sums[..., 1:-1], sums[..., -1]
         mean = total / n[..., None]
+        # around the view's own mean: distances of embeddings far from 0 keep their digits
+        heard = views.heard[..., None]
+        centre = (mean * heard).sum(axis=1) / np.maximum(heard.sum(axis=1), 1)
+        rounding = 1e-24 * (centre**2).sum(axis=1)[:, None, None]
+        own = (
+            own - 2 * np.einsum("bnm,bm->bn", total, centre) + n * (centre**2).sum(axis=1)[:, None]
+        )
+        mean = mean - centre[:, None, :]
         cross = mean @ np.swapaxes(mean, 1, 2)
         within = np.einsum("bnm,bnm->bn", mean, mean)
         if self.similarity.unbiased:
@@ -157,7 +168,7 @@ class EmbeddingLearner:
         squared = within[:, :, None] - 2 * cross + within[:, None, :]
         index = np.arange(squared.shape[1])
         squared[:, index, index] = 0.0
-        return np.sqrt(np.maximum(squared, 0.0))
+        return np.sqrt(np.where(squared > rounding, squared, 0.0))
 
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
@@ -203,17 +214,22 @@ class FrozenKernel:
 
     def __call__(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
         """Evaluate every pair: (n,), (n, d + m), (l,), (l, d + m) -> (n, l)."""
-        from scipy.spatial.distance import cdist  # noqa: PLC0415 (heavy)
-
         d = self._dim(X.shape[1])
-        scale = 2 * float(self.learner.similarity.bandwidth) ** 2
-        K_z = np.exp(-cdist(X[:, d:], Y[:, d:]) / scale)
-        return self.composition.combine(K_z, self.kernel(X[:, :d], Y[:, :d]))
+        K_x = self.kernel(X[:, :d], Y[:, :d])
+        return self.composition.combine(self.alike(X, Y), K_x)
 
     def diagonal(self, u: IntArray, X: Array) -> Array:
         """Evaluate each augmented context with itself: (n,), (n, d + m) -> (n,)."""
         own = self.kernel.diagonal(X[:, : self._dim(X.shape[1])])
         return self.composition.combine(np.ones_like(own), own)
+
+    def alike(self, mine: Array, others: Array) -> Array:
+        """Return K_z between augmented contexts: (n, d + m), (l, d + m) -> (n, l)."""
+        from scipy.spatial.distance import cdist  # noqa: PLC0415 (heavy)
+
+        d = self._dim(mine.shape[1])
+        scale = 2 * float(self.learner.similarity.bandwidth) ** 2
+        return np.exp(-cdist(mine[:, d:], others[:, d:]) / scale)
 
     def _dim(self, width: int) -> int:
         """Which d has d + m = width?"""

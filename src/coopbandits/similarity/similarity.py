@@ -16,11 +16,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_floats, as_positive, short
+from coopbandits.compositions import Composition
 from coopbandits.errors import ParameterError, SimilarityError
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 
 REFRESH = ("every round", "growing", "frozen")
+_SMALLEST_SCALE = 1e-50
 
 
 @runtime_checkable
@@ -69,6 +71,10 @@ class Views:
     heard: BoolArray
     me: IntArray
     summaries: Array
+
+    def part(self, index: IntArray) -> "Views":
+        """Take some of the views."""
+        return Views(self.agents[index], self.heard[index], self.me[index], self.summaries[index])
 
     @property
     def others(self) -> BoolArray:
@@ -127,6 +133,15 @@ class Learner(Protocol):
         ...
 
 
+def settle_noise(similarity: Any) -> None:
+    """Check a learnt similarity's `noise`: a number above 0, or None."""
+    if similarity.noise is not None:
+        noise = as_positive(similarity.noise, "noise")
+        if noise < _SMALLEST_SCALE:  # its square must not vanish
+            raise ParameterError(f"noise must be at least {_SMALLEST_SCALE:g}, got {noise}")
+        object.__setattr__(similarity, "noise", noise)
+
+
 def settle_refresh(similarity: Any, *, allowed: tuple[str, ...] = REFRESH[:2]) -> None:
     """Check a learnt similarity's `refresh` and `growth`."""
     if similarity.refresh not in allowed:
@@ -147,11 +162,38 @@ def is_due(similarity: Learnt, known: int, last: int) -> bool:
     return known >= similarity.growth * last
 
 
-def linked(loadings: Loadings, me: IntArray) -> BoolArray:
+def estimated(learner: Learner, views: Views) -> Loadings:
+    """Let a learner estimate K_z; where numbers fail it, an agent is on its own.
+
+    Peers may send any finite numbers, and must not be able to stop an agent.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            loadings = learner.estimate(views)
+    except np.linalg.LinAlgError:
+        B, N = views.heard.shape
+        if B == 1:
+            return Loadings(np.zeros((1, N, 1)), np.ones((1, N)))
+        parts = [estimated(learner, views.part(np.array([view]))) for view in range(B)]
+        U = np.zeros((B, N, max(part.U.shape[2] for part in parts)))
+        for view, part in enumerate(parts):
+            U[view, :, : part.U.shape[2]] = part.U[0]
+        return Loadings(U, np.concatenate([part.delta for part in parts]))
+    sound = np.isfinite(loadings.U.sum(axis=(1, 2)) + loadings.delta.sum(axis=1))
+    return Loadings(
+        np.where(sound[:, None, None], loadings.U, 0.0),
+        np.where(sound[:, None], loadings.delta, 1.0),
+    )
+
+
+def linked(loadings: Loadings, me: IntArray, composition: Composition) -> BoolArray:
     """Tell who is linked to the agent itself by a chain of shared loadings: (B, N).
 
-    The others are strangers: whatever they sent cannot change the posterior.
+    The others are strangers: whatever they sent cannot change the posterior. Under a composition
+    that relates all agents, such as a sum, nobody is a stranger.
     """
+    if composition.related(np.zeros((1, 1)))[0, 0]:
+        return np.ones(loadings.delta.shape, dtype=np.bool_)
     shares = loadings.U != 0
     rows = np.arange(len(me))
     inside = np.zeros(shares.shape[:2], dtype=np.bool_)
