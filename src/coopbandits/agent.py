@@ -43,11 +43,11 @@ from coopbandits.errors import (
     StateError,
 )
 from coopbandits.messages import Message, Relay
-from coopbandits.model import Model, Observation
+from coopbandits.model import Attachments, Model, Observation
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
 from coopbandits.posterior import admits, refusal
-from coopbandits.similarity.mean_embedding import EmbeddingLearner, FrozenKernel
+from coopbandits.similarity.mean_embedding import FrozenKernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Agent:
         self._open: dict[int, Array] = {}
         self._observations: list[Observation] = []
         self._model: Model | None = None  # once d is known
-        self._sample: Array = np.empty(0)  # of my own contexts, where embeddings are frozen
+        self._attachments = Attachments(self._plan)
         self._leader = int(self._plan.leaders[self.agent])
         self._arm: tuple[int, Array] | None = None  # the leader's last arm, with its round
 
@@ -138,18 +138,18 @@ class Agent:
         offered = as_contexts(contexts)
         self._check_own(offered)
         held = self._observations, self._arm, self._model
-        self._attached(offered, 0)  # what cannot be attached to raises here, before anything moves
+        self._attachments.with_choice(offered, 0)  # what it cannot take raises before all else
         try:
             index, facts = self._choose(offered)
-            sample, attached = self._attached(offered, index)
+            attachments = self._attachments.with_choice(offered, index)
         except Exception:
             self._observations, self._arm, self._model = held
             raise
-        self._sample = sample
+        self._attachments = attachments
         self._dim = offered.shape[1]
         self._round += 1
         context = frozen(offered[index].copy())
-        self._open[self._round] = frozen(np.append(context, attached))
+        self._open[self._round] = frozen(np.append(context, attachments.newest))
         return Decision(self._round, index, context, *facts)
 
     def reward(self, decision: int, y: float) -> list[Message]:
@@ -178,10 +178,10 @@ class Agent:
                 "Message.from_bytes"
             )
         message = self._relay.check(message)
-        if self._dim is not None and len(message.context) != self._width(self._dim):
+        if self._dim is not None and len(message.context) != self._attachments.width(self._dim):
             raise RemoteProtocolError(
                 f"a message of agent {message.origin} has a context of {len(message.context)} "
-                f"numbers; agent {self.agent} uses {self._width(self._dim)}"
+                f"numbers; agent {self.agent} uses {self._attachments.width(self._dim)}"
             )
         if self._dim is not None and not self._admits(
             message.context[None, : self._dim], message.origin
@@ -207,14 +207,14 @@ class Agent:
         """
         vector, value = as_vector(context, "a context"), as_reward(y)
         self._check_own(vector[None, :])
-        self._sample, attached = self._attached(vector[None, :], 0)
+        self._attachments = self._attachments.with_choice(vector[None, :], 0)
         self._drop_misfits(len(vector))
         self._dim = len(vector)
-        self._learn(self.agent, frozen(np.append(vector, attached)), value)
+        self._learn(self.agent, frozen(np.append(vector, self._attachments.newest)), value)
 
     def to_bytes(self) -> bytes:
         """Store the agent, without its policy and network; versioned, no pickle."""
-        width = 0 if self._dim is None else self._width(self._dim)
+        width = 0 if self._dim is None else self._attachments.width(self._dim)
         opened = sorted(self._open)
         sizes = [len(context) for _, context, _ in self._observations]
         header = {
@@ -241,7 +241,7 @@ class Agent:
         }
         if self._plan.learner is not None:
             header["estimated"] = self._model.estimated if self._model else 0
-            arrays["sample"] = self._sample
+            arrays["sample"] = self._attachments.sample
         return snapshot.pack(header, arrays)
 
     @classmethod
@@ -290,7 +290,7 @@ class Agent:
         estimated = 0
         if self._plan.learner is not None:
             estimated = as_count(header["estimated"], "estimated", least=0)
-            self._sample = arrays["sample"]
+            self._attachments = Attachments(self._plan, sample=arrays["sample"])
         if blocks and estimated not in (0, blocks[0]):
             raise ValueError("its arrays do not fit each other")
         if blocks:
@@ -311,23 +311,6 @@ class Agent:
         agents = np.full(len(contexts), origin)
         return admits(self._plan.border, self.policy.ridge, agents, contexts)
 
-    def _width(self, dim: int) -> int:
-        """How many numbers a message carries for contexts of d numbers."""
-        return dim + (self._plan.learner.attached(dim) if self._plan.learner else 0)
-
-    def _attached(self, offered: Array, index: int) -> tuple[Array, Array]:
-        """Return my sample of contexts with this round's, and what goes with this message."""
-        learner = self._plan.learner
-        if learner is None:
-            return self._sample, np.empty(0)
-        own = np.zeros(len(offered), dtype=np.int64)
-        new = learner.sampled(own, offered, np.array([index]))[0]
-        if not self._plan.frozen:
-            return self._sample, new
-        assert isinstance(learner, EmbeddingLearner)
-        sample = self._sample + new if self._sample.size else new
-        return sample, learner.embedded(sample)
-
     def _learn(self, origin: int, context: Array, y: float) -> None:
         # an agent that follows, or acts at random, has no use for data
         if self.policy.act.judges and self._arm is None:
@@ -335,7 +318,7 @@ class Agent:
 
     def _drop_misfits(self, dim: int) -> None:
         if self._dim is None:
-            width = self._width(dim)
+            width = self._attachments.width(dim)
             self._observations = [
                 (origin, context, y)
                 for origin, context, y in self._observations
@@ -363,7 +346,7 @@ class Agent:
         """Choose by the posterior; return the choice with its mean, std and width."""
         model = self._model or self._new_model(offered.shape[1])
         ahead = model.ahead(self._observations)
-        belief = ahead.predict(self._asked(offered))
+        belief = ahead.predict(self._attachments.asked(offered))
         width = self.policy.width.factor(
             logdet=belief.logdet,
             count=belief.count,
@@ -377,15 +360,6 @@ class Agent:
         else:
             index = int(first_best(scores[None, :])[0])
         return index, (float(belief.mean[index]), float(belief.std[index]), float(width[index]))
-
-    def _asked(self, offered: Array) -> Array:
-        """Return the contexts as the posterior takes them."""
-        if not self._plan.frozen:
-            return offered
-        learner = self._plan.learner
-        assert isinstance(learner, EmbeddingLearner)
-        mine = learner.asked(np.zeros(len(offered), dtype=np.int64), offered, self._sample[None, :])
-        return np.hstack([offered, np.repeat(mine, len(offered), axis=0)])
 
     def _new_model(self, dim: int | None) -> Model:
         return Model(self.policy, self._plan, self.agent, as_count(dim, "dim"))

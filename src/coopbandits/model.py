@@ -1,4 +1,6 @@
-"""What does one agent make of all that it has heard? Its K_z, if it learns one, and its posterior.
+"""What does one agent make of all that it has heard, and what does it attach to what it says?
+
+Its K_z, if it learns one, and its posterior.
 
 A model is a function of its observations, in the order in which they came, and of two numbers: in
 which batches they were learnt (`blocks`), and how many there were when K_z was last estimated
@@ -6,7 +8,7 @@ which batches they were learnt (`blocks`), and how many there were when K_z was 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from coopbandits.compositions import JointKernel, composition
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, Newest, ObservationKernel, Posterior
 from coopbandits.similarity import Learnt, Loadings, Views
+from coopbandits.similarity.mean_embedding import EmbeddingLearner
 from coopbandits.similarity.similarity import estimated, is_due, linked
 
 # An observation: whose, x̃ = (x, what was attached), y.
@@ -158,6 +161,48 @@ class Ahead:
         if self.sums is not None:
             self.model.sums = self.sums
         return self.next
+
+
+@dataclass(frozen=True, eq=False)
+class Attachments:
+    """What goes with an agent's contexts, for others to learn K_z from.
+
+    Attributes:
+        plan: Of the agent's policy.
+        newest: (k,) what goes with the newest context.
+        sample: The sum of the agent's own samples, where embeddings are frozen.
+    """
+
+    plan: Plan
+    newest: Array = field(default_factory=lambda: np.empty(0))
+    sample: Array = field(default_factory=lambda: np.empty(0))
+
+    def width(self, dim: int) -> int:
+        """How many numbers a message carries for contexts of d numbers."""
+        return dim + (self.plan.learner.attached(dim) if self.plan.learner else 0)
+
+    def with_choice(self, offered: Array, index: int) -> "Attachments":
+        """Return what goes with a choice, and all that it leaves for later: (K, d)."""
+        learner = self.plan.learner
+        if learner is None:
+            return self
+        own = np.zeros(len(offered), dtype=np.int64)
+        new = learner.sampled(own, offered, np.array([index]))[0]
+        if not self.plan.frozen:
+            return replace(self, newest=new)
+        assert isinstance(learner, EmbeddingLearner)
+        sample = self.sample + new if self.sample.size else new
+        return replace(self, newest=learner.embedded(sample), sample=sample)
+
+    def asked(self, offered: Array) -> Array:
+        """Return contexts as the posterior takes them: (K, d) -> (K, ·)."""
+        learner = self.plan.learner
+        if not self.plan.frozen:
+            return offered
+        assert isinstance(learner, EmbeddingLearner)
+        own = np.zeros(len(offered), dtype=np.int64)
+        mine = learner.asked(own, offered, self.sample[None, :])
+        return np.hstack([offered, np.repeat(mine, len(offered), axis=0)])
 
 
 def views_of(agents: IntArray, me: IntArray, sums: Array) -> Views:
