@@ -2,6 +2,7 @@
 
     python benchmarks/similarity.py run er60 path60    # hours; resumes where it stopped
     python benchmarks/similarity.py table              # the tables of docs/similarity.md
+    python benchmarks/similarity.py rank               # what a low rank costs MeanEmbedding
 
 The setting: linear rewards, d = 10, 8 actions a round on
 the unit sphere, noise 0.3, 120 rounds, ridge 1, eta 0.3. Every trial draws its own network, tasks,
@@ -246,6 +247,19 @@ def run(settings: list[str], scenarios: str, policies: list[str], trials: int, w
     measure(list(dict.fromkeys(jobs)), workers)
 
 
+def rank() -> None:
+    """Print what a rank of 12 costs MeanEmbedding: er60, (a), σ_z = 0.5, on the tuning seeds."""
+    for given in (12, None):
+        regrets = []
+        for seed in range(TUNING, TUNING + TUNING_TRIALS):
+            problem = problem_of("a", SETTINGS["er60"], seed)
+            similarity = cb.similarity.MeanEmbedding(0.5, rank=given)
+            policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=similarity, eta=ETA)
+            run = cb.play(problem, policy, rounds=ROUNDS, seed=seed, engine="statistics")
+            regrets.append(run.regret_per_agent[-1])
+        print(f"rank {given}: {np.mean(regrets):.2f}", np.round(regrets, 2))
+
+
 def interval(values: np.ndarray) -> str:
     """Mean ± half of the 95% t-interval."""
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
@@ -323,9 +337,12 @@ def main() -> None:
     runner.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     runner.add_argument("--only", nargs="*", default=[], help="oracle evidence learned embedding")
     commands.add_parser("table", help="print what has been measured")
+    commands.add_parser("rank", help="what does a low rank cost MeanEmbedding?")
     options = parser.parse_args()
     if options.command == "table":
         table()
+    elif options.command == "rank":
+        rank()
     else:
         run(options.settings, options.scenarios, options.policies, options.trials,
             options.workers, options.only)  # fmt: skip

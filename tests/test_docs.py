@@ -24,7 +24,7 @@ def test_the_readmes_python_examples_run_and_print_what_they_say():
     assert shown.strip() == promised.strip()
 
 
-@pytest.mark.parametrize("document", ["architecture.md", "deploy.md"])
+@pytest.mark.parametrize("document", ["architecture.md", "deploy.md", "similarity.md"])
 def test_the_documents_examples_run(document):
     [block] = python_blocks(ROOT / "docs" / document)
     subprocess.run([sys.executable, "-c", block], capture_output=True, check=True)
@@ -60,7 +60,7 @@ def test_every_link_to_a_file_leads_there(document):
             assert (ROOT / target).exists(), target
 
 
-def test_the_examples_run(tmp_path):
+def test_the_demo_runs(tmp_path):
     command = [sys.executable, "examples/demo.py", "--trials", "2", "--rounds", "4"]
     shown = subprocess.run(
         [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=True, cwd=ROOT
@@ -68,3 +68,36 @@ def test_the_examples_run(tmp_path):
     assert "Eager-KernelUCB" in shown
     assert (tmp_path / "regret.png").stat().st_size > 10_000
     assert len((tmp_path / "regret.csv").read_text(encoding="utf-8").splitlines()) == 1 + 4 * 2 * 4
+
+
+def test_whom_to_trust_runs(tmp_path):
+    command = [sys.executable, "examples/whom_to_trust.py", "--rounds", "10"]
+    shown = subprocess.run(
+        [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    assert "evidence: regret per agent" in shown
+    for name in ("evidence.png", "mean-embedding.png"):
+        assert (tmp_path / name).stat().st_size > 10_000
+
+
+def test_the_similarity_benchmark_measures_resumes_and_reports(tmp_path):
+    (tmp_path / "benchmarks").mkdir()
+    script = tmp_path / "benchmarks" / "similarity.py"
+    text = (ROOT / "benchmarks" / "similarity.py").read_text(encoding="utf-8")
+    for large, small in [
+        ("ETA = 10, 8, 0.3, 120, 0.3", "ETA = 3, 2, 0.3, 3, 0.3"),
+        ("erdos_renyi(60, 0.7", "erdos_renyi(5, 0.7"),
+    ]:
+        assert large in text
+        text = text.replace(large, small)
+    script.write_text(text, encoding="utf-8")
+    run = [sys.executable, str(script), "run", "er60", "--scenarios", "ad", "--trials", "2"]
+    for _ in range(2):  # the second time there is nothing left to do
+        subprocess.run([*run, "--policies", "eager"], capture_output=True, check=True)
+    rows = (tmp_path / "benchmarks" / "results" / "similarity.csv").read_text().splitlines()
+    assert len(rows) == len(set(rows))
+    shown = subprocess.run(
+        [sys.executable, str(script), "table"], capture_output=True, text=True, check=True
+    ).stdout
+    for method in ("alone", "naive", "oracle", "learned", "evidence", "MeanEmbedding, σ_z = 1.0"):
+        assert f"| (a) | {method} |" in shown
