@@ -316,7 +316,7 @@ def _rows(done: dict[Job, float], setting: str, scenario: str, policy: str) -> l
         )
         if scenario == "d":
             ratio, half = gap_closed(alone, 2 * alone - mine, np.zeros_like(alone))
-            note = f"{ratio - 100:+.1f}% ± {half:.1f}%"
+            note = f"{ratio:+.1f}% ± {half:.1f}%"
         else:
             value, half = gap_closed(alone, mine, oracle)
             note = f"{value:.0f}% ± {half:.0f}%"
