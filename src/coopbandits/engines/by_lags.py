@@ -13,6 +13,7 @@ from coopbandits.act import first_best
 from coopbandits.agent import agent_rng
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.record import Record
+from coopbandits.engines.shared import SharedPosteriors
 from coopbandits.errors import ParameterError
 from coopbandits.messages import message_size, transmissions
 from coopbandits.network import Network
@@ -34,10 +35,6 @@ class Beliefs(Protocol):
 
     def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
-        ...
-
-    def learn_now(self, turn: IntArray, t: int, record: Record) -> None:
-        """Learn the pulls of a turn at once, where agents take turns within a round."""
         ...
 
     @property
@@ -87,7 +84,7 @@ class ByLags:
         for turn in agents[:, None] if self._plan.in_turn else agents[None, :]:
             rows[turn] = self._choose(t, offer, turn)
             self._record.add(t, turn, offer, rows)
-            if self._plan.in_turn and self._policy.act.judges:
+            if self._plan.in_turn and isinstance(self._beliefs, SharedPosteriors):
                 self._beliefs.learn_now(turn, t, self._record)
         return rows
 

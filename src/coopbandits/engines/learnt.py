@@ -46,10 +46,6 @@ class LearntPosteriors:
             self._posteriors[v].predict(offer.agents[rows], X[rows]).put(belief, rows)
         return belief
 
-    def learn_now(self, turn: IntArray, t: int, record: Record) -> None:
-        """Refuse: where agents take turns, K_z is given."""
-        raise NotImplementedError
-
     @property
     def refreshes(self) -> int:
         """A number that grows whenever some agent's K_z is estimated again."""

@@ -101,10 +101,6 @@ class SumsOfFeatures:
             ).put(belief, rows)
         return belief
 
-    def learn_now(self, turn: IntArray, t: int, record: Record) -> None:
-        """Refuse: where agents take turns, posteriors are shared."""
-        raise NotImplementedError
-
     @property
     def refreshes(self) -> int:
         """A number that grows whenever some agent's K_z is estimated again."""
