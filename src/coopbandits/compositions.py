@@ -104,7 +104,8 @@ class JointKernel:
 
     def __call__(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
         """Evaluate every pair: (n,), (n, d), (m,), (m, d) -> (n, m)."""
-        return self.composition.combine(self.K_z[np.ix_(u, w)], self.kernel(X, Y))
+        K_z = np.take(self.K_z[:, w], u, axis=0)  # whole rows: many times faster than pair by pair
+        return self.composition.combine(K_z, self.kernel(X, Y))
 
     def diagonal(self, u: IntArray, X: Array) -> Array:
         """Evaluate each augmented context with itself: (n,), (n, d) -> (n,)."""

@@ -40,15 +40,25 @@ class Factor:
         self._panels: list[Array] = []
         self._corners: list[Array] = []
 
-    def whiten(self, B: Array) -> Array:
-        """Solve LZ = B: (n, m) -> (n, m)."""
-        Z = np.empty_like(B)
-        for index, corner in enumerate(self._corners):
+    def whiten(self, B: Array, done: Array | None = None) -> Array:
+        """Solve LZ = B: (n, m).
+
+        Args:
+            B: The right-hand side's rows that are not done, (n − k, m), row-major; overwritten.
+            done: The first k rows of Z, solved when L had k rows: they stay what they were.
+        """
+        B = np.require(B, requirements=["C", "W"])  # BLAS works in place on these alone
+        first, Z = (0, B) if done is None else (len(done), np.vstack([done, B]))
+        for index in range(first // _PANEL, len(self._corners)):
             start = index * _PANEL
-            stop = min(start + _PANEL, self.size)
-            rows = stop - start
-            block = B[start:stop] - self._panels[index][:rows, :start] @ Z[:start]
-            Z[start:stop] = _solve_lower(corner[:rows, :rows], block)
+            inside, rows = max(first - start, 0), min(_PANEL, self.size - start)
+            block = Z[start + inside : start + rows]
+            if start:
+                block -= self._panels[index][inside:rows] @ Z[:start]
+            corner = self._corners[index]
+            if inside:
+                block -= corner[inside:rows, :inside] @ Z[start : start + inside]
+            _solve_lower(corner[inside:rows, inside:rows], block, in_place=True)
         return Z
 
     def border(self, Z: Array, S: Array) -> Array:
@@ -146,25 +156,40 @@ class Posterior:
 
     def predict(self, agents: IntArray, X: Array) -> Belief:
         """Return the belief at m augmented contexts."""
-        _, mean, variance = self._project(agents, X)
+        return self.believe(self.project(agents, X))
+
+    def believe(self, asked: "Projection") -> Belief:
+        """Return the belief at projected queries."""
+        mean, variance = self._moments(asked)
         m = len(mean)
         return Belief(mean, deviation(variance), np.full(m, self.logdet), np.full(m, len(self)))
 
-    def look_ahead(self, agents: IntArray, X: Array, y: Array) -> "Newest":
-        """Condition on observations that only some agents have, without learning them."""
-        Z, mean, _ = self._project(agents, X)
-        S = self.kernel(agents, X, agents, X) - Z.T @ Z
-        S[np.diag_indices_from(S)] += self.ridge  # the one place that adds λ
-        return Newest(self, agents, X, Z, S, y - mean)
+    def look_ahead(
+        self, agents: IntArray, X: Array, y: Array, done: Array | None = None
+    ) -> "Newest":
+        """Condition on observations that only some agents have, without learning them.
 
-    def _project(self, agents: IntArray, X: Array) -> tuple[Array, Array, Array]:
-        """Whiten m queries: Z (n, m), with their mean (m,) and variance (m,)."""
-        n, variance = len(self), self.kernel.diagonal(agents, X)
-        if n == 0:
-            return np.empty((0, len(X))), np.zeros(len(X)), variance
-        Z = self._factor.whiten(self.kernel(self._agents[:n], self._contexts[:n], agents, X))
-        mean = Z.T @ self._whitened_rewards[:n]
-        return Z, mean, variance - np.einsum("ij,ij->j", Z, Z)
+        `done` is what `project` returned for them when fewer observations were known.
+        """
+        new = self.project(agents, X, done)
+        S = self.kernel(agents, X, agents, X) - new.Z.T @ new.Z
+        S[np.diag_indices_from(S)] += self.ridge  # the one place that adds λ
+        return Newest(self, agents, X, new.Z, S, y - self._moments(new)[0])
+
+    def project(self, agents: IntArray, X: Array, done: Array | None = None) -> "Projection":
+        """Whiten m augmented contexts by all that is known; `done` are the first rows of Z."""
+        n, first = len(self), 0 if done is None else len(done)
+        if first == n:
+            return Projection(agents, X, np.empty((0, len(X))) if done is None else done)
+        known = slice(first, n)
+        B = self.kernel(self._agents[known], self._contexts[known], agents, X)
+        return Projection(agents, X, self._factor.whiten(B, done))
+
+    def _moments(self, asked: "Projection") -> tuple[Array, Array]:
+        """Return mean and variance at projected queries: (m,), (m,)."""
+        mean = asked.Z.T @ self._whitened_rewards[: len(self)]
+        variance = self.kernel.diagonal(asked.agents, asked.X)
+        return mean, variance - np.einsum("ij,ij->j", asked.Z, asked.Z)
 
     def _store(self, agents: IntArray, X: Array, whitened_rewards: Array) -> None:
         n = len(self)
@@ -177,6 +202,15 @@ class Posterior:
         self._agents[start:n] = agents
         self._contexts[start:n] = X
         self._whitened_rewards[start:n] = whitened_rewards
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Augmented contexts (m,), (m, d), whitened by a posterior's observations: Z (n, m)."""
+
+    agents: IntArray
+    X: Array
+    Z: Array
 
 
 @dataclass(frozen=True)
@@ -195,15 +229,19 @@ class Newest:
     residual: Array
 
     def predict(self, agents: IntArray, X: Array, known: BoolArray) -> Belief:
-        """Return the belief at m augmented contexts.
+        """Return the belief at m augmented contexts: (m,), (m, d), (V, k) as in `believe`."""
+        return self.believe(self.past.project(agents, X), known)
+
+    def believe(self, asked: Projection, known: BoolArray) -> Belief:
+        """Return the belief at projected queries.
 
         Args:
-            agents: (m,) whose decision each query belongs to.
-            X: (m, d).
+            asked: The queries, of the agents whose decisions they are.
             known: (V, k) which of the newest observations each agent knows.
         """
-        Z, mean, variance = self.past._project(agents, X)
-        cross = self.past.kernel(self.agents, self.X, agents, X) - self.Z.T @ Z
+        agents, X = asked.agents, asked.X
+        mean, variance = self.past._moments(asked)
+        cross = self.past.kernel(self.agents, self.X, agents, X) - self.Z.T @ asked.Z
         logdet, count = np.full(len(mean), self.past.logdet), np.full(len(mean), len(self.past))
         for agent in np.unique(agents):
             mine, part = np.flatnonzero(agents == agent), np.flatnonzero(known[agent])
@@ -257,11 +295,11 @@ def _cholesky(S: Array) -> Array:
         ) from error
 
 
-def _solve_lower(corner: Array, B: Array) -> Array:
+def _solve_lower(corner: Array, B: Array, *, in_place: bool = False) -> Array:
     from scipy.linalg.blas import dtrsm  # noqa: PLC0415 (half of the import time, if at the top)
 
-    # The transpose of a row-major lower block is a column-major upper one: BLAS reads it as it is.
-    return dtrsm(1.0, corner.T, B, lower=0, trans_a=1)
+    # Transposes of row-major arrays are column-major: BLAS reads them as they are. BᵀL⁻ᵀ = (L⁻¹B)ᵀ
+    return np.asarray(dtrsm(1.0, corner.T, B.T, side=1, lower=0, overwrite_b=in_place)).T
 
 
 def _grown(array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:

@@ -16,6 +16,7 @@ class Record:
     Attributes:
         contexts: (T, V, d + k) the chosen contexts, with what was attached to each.
         rewards: (T, V).
+        rows: (V,) which row of the last offer each agent chose.
     """
 
     def __init__(self, plan: Plan, rounds: int) -> None:
@@ -23,6 +24,7 @@ class Record:
         self._plan = plan
         self.contexts: Array = np.empty((rounds, V, 0))
         self.rewards = np.zeros((rounds, V))
+        self.rows = np.full(V, -1)
         self._samples: Array = np.empty((V, 0))
         self._dim = 0
         finite = plan.lags[np.isfinite(plan.lags)]
@@ -51,6 +53,7 @@ class Record:
             self._dim = offer.contexts.shape[1]
             width = self._dim + (learner.attached(self._dim) if learner else 0)
             self.contexts = np.zeros((*self.rewards.shape, width))
+        self.rows[turn] = rows[turn]
         self.contexts[t - 1, turn, : self._dim] = offer.contexts[rows[turn]]
         self.rewards[t - 1, turn] = offer.rewards[rows[turn]]
         if learner is None:

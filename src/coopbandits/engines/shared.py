@@ -3,6 +3,10 @@
 Agents that learn from the same agents form a group. The factor of a group holds what all its
 members know; the newest rounds, which reach its members at different times, are conditioned on
 through their Schur complement.
+
+Whitening n observations' worth of rows is nearly all the work. A member's choice was whitened when
+it was offered, so it is learnt from the columns that are there, and only the rows that the factor
+has gained since are added to them.
 """
 
 import numpy as np
@@ -11,7 +15,7 @@ from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel
 from coopbandits.engines.record import Record
 from coopbandits.policy import Plan, Policy
-from coopbandits.posterior import Belief, Posterior
+from coopbandits.posterior import Belief, Newest, Posterior
 from coopbandits.problems.problem import Round
 from coopbandits.similarity.mean_embedding import FrozenKernel
 
@@ -42,12 +46,10 @@ class SharedPosteriors:
         self._groups = [group for group in self._groups if group.last_round >= t]
         for group in self._groups:
             if not self._plan.in_turn:
-                group.learn_due(t, record.observed, record.rewards)
+                group.learn_due(t, record)
             rows = np.flatnonzero((judging & group.is_member)[offer.agents])
             if rows.size:
-                group.believe(t, offer.agents[rows], X[rows], record.observed, record.rewards).put(
-                    belief, rows
-                )
+                group.believe(t, rows, offer.agents[rows], X[rows], record).put(belief, rows)
         return belief
 
     def learn_now(self, turn: IntArray, t: int, record: Record) -> None:
@@ -88,6 +90,10 @@ class _Group:
         self.posterior = Posterior(plan.kernel, policy.ridge)
         # a member needs no posterior once it follows its leader
         self.last_round = float(plan.leader_lags[members].max())
+        self._frozen = plan.frozen  # then what is learnt is not quite what was offered
+        # the last offer's rows that were whitened, and the columns of choices not yet learnt
+        self._asked: tuple[IntArray, Array] = np.empty(0, dtype=np.int64), np.empty((0, 0))
+        self._columns: dict[int, Array] = {}
 
     def bytes_after(self, rounds: int) -> float:
         """How much memory the factor takes at most, after so many rounds."""
@@ -106,17 +112,20 @@ class _Group:
         heard = np.intersect1d(turn, self.sources)
         self.posterior.extend(heard, contexts[heard], rewards[heard])
 
-    def learn_due(self, t: int, contexts: Array, rewards: Array) -> None:
-        """Learn what has become common by the decisions of round t: (T, V, d), (T, V)."""
+    def learn_due(self, t: int, record: Record) -> None:
+        """Learn what has become common by the decisions of round t."""
+        self._keep_choices(t - 1, record)
         round_ = t - self.common_lag
-        due = round_ >= 1
-        at = round_[due] - 1, self.sources[due]
-        self.posterior.extend(self.sources[due], contexts[at], rewards[at])
+        due = np.flatnonzero(round_ >= 1)
+        if due.size:
+            self.posterior.absorb(self._look_ahead(round_[due], due, record))
+        for done in [done for done in self._columns if done < t - self.common_lag.max()]:
+            del self._columns[done]
 
-    def believe(
-        self, t: int, agents: IntArray, X: Array, contexts: Array, rewards: Array
-    ) -> Belief:
-        """Return what agents believe of m contexts, the newest rounds included."""
+    def believe(self, t: int, rows: IntArray, agents: IntArray, X: Array, record: Record) -> Belief:
+        """Return what agents believe of m contexts, some rows of the offer, newest rounds too."""
+        asked = self.posterior.project(agents, X)
+        self._asked = rows, asked.Z
         pairs = [
             (round_, column)
             for column, lag in enumerate(self.common_lag)
@@ -127,11 +136,40 @@ class _Group:
             known = round_ + self.lags[:, column] <= t
             heard = known[self.members].any(axis=0)
             if heard.any():
-                round_, column, known = round_[heard], column[heard], known[:, heard]
-                at = round_ - 1, self.sources[column]
-                newest = self.posterior.look_ahead(at[1], contexts[at], rewards[at])
-                return newest.predict(agents, X, known)
-        return self.posterior.predict(agents, X)
+                newest = self._look_ahead(round_[heard], column[heard], record)
+                return newest.believe(asked, known[:, heard])
+        return self.posterior.believe(asked)
+
+    def _keep_choices(self, t: int, record: Record) -> None:
+        """Keep the columns of what was chosen in round t, of the offers that were whitened."""
+        rows, Z = self._asked
+        chosen = record.rows[self.sources]
+        at = np.minimum(np.searchsorted(rows, chosen), max(len(rows) - 1, 0))
+        if len(rows) and not self._frozen and (rows[at] == chosen).all():
+            self._columns[t] = Z[:, at]
+        self._asked = np.empty(0, dtype=np.int64), np.empty((0, 0))
+
+    def _look_ahead(self, round_: IntArray, column: IntArray, record: Record) -> Newest:
+        """Look ahead to the observations of some rounds (k,) and sources, by their columns (k,)."""
+        agents = self.sources[column]
+        at = round_ - 1, agents
+        X, y = record.observed[at], record.rewards[at]
+        done: Array | None = None
+        if all(int(r) in self._columns for r in np.unique(round_)):
+            done = self._done(round_, column, record)
+        return self.posterior.look_ahead(agents, X, y, done)
+
+    def _done(self, round_: IntArray, column: IntArray, record: Record) -> Array:
+        """Return the kept columns of some observations, brought up to date: (n, k)."""
+        done = np.empty((len(self.posterior), len(round_)))
+        for r in np.unique(round_):
+            mine, Z = round_ == r, self._columns[int(r)]
+            if len(Z) < len(self.posterior):
+                at = np.full(len(self.sources), r - 1), self.sources
+                Z = self.posterior.project(self.sources, record.observed[at], Z).Z
+                self._columns[int(r)] = Z
+            done[:, mine] = Z[:, column[mine]]
+        return done
 
 
 def _groups(policy: Policy, plan: Plan) -> list[_Group]:
