@@ -3,7 +3,7 @@
 import numpy as np
 
 import coopbandits as cb
-from coopbandits.engines.statistics import applies
+from coopbandits.engines import applies
 from coopbandits.policy import plan
 
 
@@ -11,7 +11,7 @@ def all_engines(problem, policy, seed, rounds=12):
     """Play on every engine that can; all must do the same."""
     exact = cb.play(problem, policy, rounds=rounds, seed=seed, engine="exact")
     others = ["messages"]
-    if policy.act.judges and applies(policy, plan(policy, problem.network)):
+    if policy.act.judges and applies("statistics", policy, plan(policy, problem.network)):
         others.append("statistics")
     for engine in others:
         other = cb.play(problem, policy, rounds=rounds, seed=seed, engine=engine)

@@ -89,10 +89,17 @@ def test_a_run_that_does_not_fit_into_memory_is_refused_before_it_starts():
     naive = cb.NaiveCooperation()
     # one group of 20 agents: 20·100 observations, half a matrix of 2,000² numbers, 16 MB
     with pytest.raises(ParameterError, match=r"100 rounds of Naive.*memory_limit=1.5e\+07"):
-        cb.play(problem, naive, rounds=100, memory_limit=15e6)
+        cb.play(problem, naive, rounds=100, memory_limit=15e6, engine="exact")
     with pytest.raises(ParameterError, match="memory_limit must be above 0"):
         cb.play(problem, naive, rounds=100, memory_limit=0)
-    assert cb.play(problem, naive, rounds=5, memory_limit=15e6).engine == "exact"
+    assert cb.play(problem, naive, rounds=5, memory_limit=15e6, engine="exact").engine == "exact"
+    # what is exact and fits comes first, what is sparse after it
+    assert cb.play(problem, naive, rounds=100, memory_limit=15e6).engine == "statistics"
+    naive = cb.NaiveCooperation(kernel=cb.kernels.RBF())
+    assert cb.play(problem, naive, rounds=5, memory_limit=30e6).engine == "exact"
+    assert cb.play(problem, naive, rounds=200, memory_limit=30e6).engine == "sparse"
+    with pytest.raises(ParameterError, match="for the sparse engine, above memory_limit=1e"):
+        cb.play(problem, naive, rounds=200, memory_limit=1e6)
     # agents that follow need no posterior once they do
     star = cb.problems.fully_cooperative(cb.Network.star(50))
     dist = cb.DistKernelUCB(kernel=cb.kernels.RBF())

@@ -12,7 +12,7 @@ The rules:
    another d are dropped then.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,11 +43,16 @@ from coopbandits.errors import (
     StateError,
 )
 from coopbandits.messages import Message, Relay
-from coopbandits.model import Attachments, Model, Observation
+from coopbandits.model import Ahead, Attachments, Model, Observation
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
 from coopbandits.posterior import admits, refusal
+from coopbandits.similarity import Loadings
 from coopbandits.similarity.mean_embedding import FrozenKernel
+from coopbandits.summed_model import SummedModel
+
+# With features, observations wait for the next decision, but no more of them than this.
+_MOST_PENDING = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +85,7 @@ class Agent:
         self._dim: int | None = None
         self._open: dict[int, Array] = {}
         self._observations: list[Observation] = []
-        self._model: Model | None = None  # once d is known
+        self._model: Model | SummedModel | None = None  # once d is known
         self._attachments = Attachments(self._plan)
         self._leader = int(self._plan.leaders[self.agent])
         self._arm: tuple[int, Array] | None = None  # the leader's last arm, with its round
@@ -91,7 +96,8 @@ class Agent:
     @property
     def known(self) -> int:
         """How many observations the agent has learnt from, its own and others'."""
-        return len(self._observations)
+        learnt = self._model.known if isinstance(self._model, SummedModel) else 0
+        return learnt + len(self._observations)
 
     @property
     def recipients(self) -> IntArray:
@@ -227,7 +233,9 @@ class Agent:
             "rng": self._rng.bit_generator.state,
         }
         arrays = {
-            "blocks": np.array(self._model.blocks if self._model else [], dtype=np.int64),
+            "blocks": np.array(
+                self._model.blocks if isinstance(self._model, Model) else [], dtype=np.int64
+            ),
             "origins": np.array([o for o, _, _ in self._observations], dtype=np.int64),
             "rewards": np.array([y for _, _, y in self._observations]),
             "sizes": np.array(sizes, dtype=np.int64),
@@ -237,8 +245,12 @@ class Agent:
             "hops": np.array(
                 [[o, r, h] for (o, r), h in self._relay.hops.items()], dtype=np.int64
             ).reshape(-1, 3),
+            "settled": np.array(list(self._relay.settled.items()), dtype=np.int64).reshape(-1, 2),
             "arm": np.empty(0) if self._arm is None else self._arm[1],
         }
+        if isinstance(self._model, SummedModel):
+            arrays["sums"], arrays["summaries"] = self._model.sums, self._model.summaries
+            arrays["U"], arrays["delta"] = self._model.loadings.U, self._model.loadings.delta
         if self._plan.learner is not None:
             header["estimated"] = self._model.estimated if self._model else 0
             arrays["sample"] = self._attachments.sample
@@ -284,6 +296,9 @@ class Agent:
             int(i): frozen(x) for i, x in zip(arrays["open"], arrays["open_contexts"], strict=True)
         }
         self._relay.hops = {(int(o), int(r)): int(h) for o, r, h in arrays["hops"]}
+        # absent where stored before there were any
+        settled = arrays.get("settled", np.empty((0, 2), dtype=np.int64))
+        self._relay.settled = {int(o): as_count(int(r), "round") for o, r in settled}
         if header["arm_round"] is not None:
             self._arm = (as_count(header["arm_round"], "round"), frozen(arrays["arm"]))
         blocks = arrays["blocks"].tolist()
@@ -294,9 +309,33 @@ class Agent:
         if blocks and estimated not in (0, blocks[0]):
             raise ValueError("its arrays do not fit each other")
         if blocks:
-            self._model = self._new_model(self._dim)
-            self._model.replay(self._observations, blocks, estimated)
+            model = self._new_model(self._dim)
+            assert isinstance(model, Model)
+            model.replay(self._observations, blocks, estimated)
+            self._model = model
+        if "sums" in arrays:
+            self._model = self._summed(arrays, estimated)
         return self
+
+    def _summed(self, arrays: dict[str, npt.NDArray[Any]], count: int) -> SummedModel:
+        """Put a stored model of sums together again."""
+        empty = self._new_model(self._dim)
+        if not isinstance(empty, SummedModel):
+            raise ValueError("its policy keeps no sums")
+        loadings = Loadings(arrays["U"], arrays["delta"])
+        fits = (arrays["sums"].shape, arrays["summaries"].shape) == (
+            empty.sums.shape,
+            empty.summaries.shape,
+        ) and loadings.U.shape[:2] == loadings.delta.shape == empty.loadings.delta.shape
+        if not fits:
+            raise ValueError("its arrays do not fit each other")
+        return replace(
+            empty,
+            sums=arrays["sums"],
+            summaries=arrays["summaries"],
+            loadings=loadings,
+            estimated=count,
+        )
 
     def _check_own(self, contexts: Array) -> None:
         if self._dim not in (None, contexts.shape[1]):
@@ -315,6 +354,15 @@ class Agent:
         # an agent that follows, or acts at random, has no use for data
         if self.policy.act.judges and self._arm is None:
             self._observations.append((origin, context, y))
+        if self.policy.features is not None and len(self._observations) >= _MOST_PENDING:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        """Put what is pending into sums, where a policy has features."""
+        if self._dim is not None:
+            model = self._model or self._new_model(self._dim)
+            assert isinstance(model, SummedModel)
+            self._model, self._observations = model.learnt(self._observations), []
 
     def _drop_misfits(self, dim: int) -> None:
         if self._dim is None:
@@ -345,8 +393,13 @@ class Agent:
     def _judge(self, offered: Array) -> tuple[int, tuple[float, float, float]]:
         """Choose by the posterior; return the choice with its mean, std and width."""
         model = self._model or self._new_model(offered.shape[1])
-        ahead = model.ahead(self._observations)
-        belief = ahead.predict(self._attachments.asked(offered))
+        ahead: Ahead | None = None
+        if isinstance(model, SummedModel):
+            model = model.learnt(self._observations)
+            belief = model.predict(offered)
+        else:
+            ahead = model.ahead(self._observations)
+            belief = ahead.predict(self._attachments.asked(offered))
         width = self.policy.width.factor(
             logdet=belief.logdet,
             count=belief.count,
@@ -354,15 +407,19 @@ class Agent:
             agents=np.full(len(offered), self._plan.union[self.agent]),
         )
         scores = self.policy.act.score(belief.mean, belief.std, width)
-        self._model = ahead.commit()
+        if ahead is not None:
+            self._model = ahead.commit()
+        else:  # what is in the sums need not be kept
+            self._model, self._observations = model, []
         if belief.count[0] == 0:  # Alg. 1, l. 4-5
             index = int(self._rng.integers(len(offered)))
         else:
             index = int(first_best(scores[None, :])[0])
         return index, (float(belief.mean[index]), float(belief.std[index]), float(width[index]))
 
-    def _new_model(self, dim: int | None) -> Model:
-        return Model(self.policy, self._plan, self.agent, as_count(dim, "dim"))
+    def _new_model(self, dim: int | None) -> Model | SummedModel:
+        make = Model if self.policy.features is None else SummedModel.empty
+        return make(self.policy, self._plan, self.agent, as_count(dim, "dim"))
 
 
 def _check_kinds(policy: object, network: object) -> None:

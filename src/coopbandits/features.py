@@ -8,6 +8,9 @@ m² (`similarity/statistics.py`), however many they are. A basis turns a kernel 
 | `Exact` | φ(x)ᵀφ(x') | the linear kernel, its multiples and sums; m = d |
 | `Fourier` | ≈ φ(x)ᵀφ(x'), error ~ m^(−1/2) | RBF, Matérn, their products, sums, multiples |
 | `Nystrom` | the best φ(x)ᵀφ(x') that a reference sample can give | any kernel |
+| `Leading` | the first few of another basis | a coarse view |
+
+`reference` chooses a reference sample for `Nystrom` from contexts.
 
 Agents that exchange news agree on the basis before they start: it is part of the policy.
 """
@@ -139,6 +142,56 @@ class Nystrom:
         return int(_whitening(kernel, self).shape[1])  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The first features of another basis: for `Nystrom` those that vary most over its reference.
+
+    Args:
+        basis: The other one.
+        count: How many.
+    """
+
+    basis: Basis
+    count: int = 12
+
+    def features(self, kernel: Kernel, X: Array) -> Array:
+        """Return φ at n contexts: (n, d) -> (n, m)."""
+        return self.basis.features(kernel, X)[:, : self.count]
+
+    def size(self, kernel: Kernel, dim: int) -> int:
+        """Return m for contexts of d numbers."""
+        return min(self.count, self.basis.size(kernel, dim))
+
+
+def reference(kernel: Kernel, contexts: Array, most: int = 64, tolerance: float = 1e-4) -> Nystrom:
+    """Choose reference contexts for `Nystrom` from a sample: (n, d).
+
+    One by one, each the context that those before it tell least about (a pivoted Cholesky factor of
+    the Gram matrix), until the least known variance is below the tolerance, relative to the largest
+    K(x, x).
+
+    Args:
+        kernel: K_x.
+        contexts: The sample.
+        most: How many to choose at most.
+        tolerance: When to stop.
+    """
+    pool = as_contexts(contexts, "the sample of contexts")
+    left = np.asarray(kernel.diagonal(pool), dtype=np.float64).copy()
+    largest = left.max()
+    L = np.zeros((len(pool), min(most, len(pool))))
+    chosen: list[int] = []
+    for k in range(L.shape[1]):
+        pivot = int((left >= left.max() - 1e-9 * largest).argmax())
+        if left[pivot] <= tolerance * largest:
+            break
+        column = kernel(pool, pool[pivot : pivot + 1])[:, 0] - L[:, :k] @ L[pivot, :k]
+        L[:, k] = column / np.sqrt(left[pivot])
+        left = np.maximum(left - L[:, k] ** 2, 0.0)
+        chosen.append(pivot)
+    return Nystrom(pool[chosen or [0]])
+
+
 def as_basis(value: Any) -> Basis | None:
     """Check a `features=`: a basis, or None for one that fits."""
     if value is None or (isinstance(value, Basis) and not isinstance(value, type)):
@@ -234,4 +287,5 @@ def _whitening(kernel: Kernel, basis: Nystrom) -> Array:
     """Return W with WWᵀ = K_RR⁻¹ on the reference sample's span: (|R|, m)."""
     values, vectors = np.linalg.eigh(kernel(basis.reference, basis.reference))
     kept = values > _RANK_TOLERANCE * values[-1]
-    return frozen(vectors[:, kept] / np.sqrt(values[kept]))
+    # the features that vary most come first
+    return frozen((vectors[:, kept] / np.sqrt(values[kept]))[:, ::-1].copy())

@@ -104,10 +104,12 @@ class Relay:
         self.agent, self.agents, self.ttl = agent, agents, ttl
         # (origin, round) -> the most hops left of any copy so far
         self.hops: dict[tuple[int, int], int] = {}
+        # origin -> all rounds up to this one have been seen with all hops left
+        self.settled: dict[int, int] = {}
 
     def send(self, round_: int, context: Array, reward: float) -> Message:
         """Make the message of my own observation (Alg. 1, l. 17-18)."""
-        self.hops[self.agent, round_] = self.ttl
+        self._note(self.agent, round_, self.ttl)
         return Message(round_, self.agent, context, reward, self.ttl)
 
     def check(self, message: Message) -> Message:
@@ -123,7 +125,7 @@ class Relay:
                 f"a message of agent {message.origin} has {message.ttl} hops left, but messages "
                 f"start with {self.ttl}"
             )
-        if message.origin == self.agent and (self.agent, message.round) not in self.hops:
+        if message.origin == self.agent and not self._seen(self.agent, message.round):
             raise RemoteProtocolError(
                 f"a message of round {message.round} bears the name of agent {self.agent}, who "
                 "never sent it, or was restored from bytes stored before it did"
@@ -132,13 +134,27 @@ class Relay:
 
     def accept(self, message: Message) -> tuple[bool, list[Message]]:
         """Take a checked message: is it news, and what is to be handed on?"""
-        key = (message.origin, message.round)
-        before = self.hops.get(key, 0)
+        before = self._seen(message.origin, message.round)
         if message.ttl <= before:
             return False, []
-        self.hops[key] = message.ttl
+        self._note(message.origin, message.round, message.ttl)
         onward = [replace(message, ttl=message.ttl - 1)] if message.ttl > 1 else []
         return before == 0, onward
+
+    def _seen(self, origin: int, round_: int) -> int:
+        """Return the most hops left of any copy so far, 0 if there was none."""
+        if round_ <= self.settled.get(origin, 0):
+            return self.ttl
+        return self.hops.get((origin, round_), 0)
+
+    def _note(self, origin: int, round_: int, hops: int) -> None:
+        """Remember a copy; rounds without a gap need one number together."""
+        self.hops[origin, round_] = hops
+        last = self.settled.get(origin, 0)
+        while self.hops.get((origin, last + 1)) == self.ttl:
+            last += 1
+            del self.hops[origin, last]
+            self.settled[origin] = last
 
 
 def lags(network: Network, ttl: int) -> Array:

@@ -65,7 +65,12 @@ class Model:
         sums = self._summed(observations[-new:])
         similarity = self.policy.similarity
         assert isinstance(similarity, Learnt)
-        if is_due(similarity, len(observations), self.estimated):
+        if is_due(
+            similarity,
+            np.array([len(observations)]),
+            np.array([self.estimated]),
+            np.array([len(self.sources)]),
+        )[0]:
             fresh = Model(self.policy, self.plan, self.agent, self.dim)
             fresh.sums = sums
             fresh._estimate(len(observations))
@@ -206,8 +211,9 @@ class Attachments:
 
 
 def views_of(agents: IntArray, me: IntArray, sums: Array) -> Views:
-    """Make views of sums (B, N, p); an agent with a count of 0 has not been heard from."""
-    return Views(agents, np.asarray(sums[..., 0] > 0), me, sums)
+    """Make views of sums that nobody shares: (B, N, p)."""
+    index = np.arange(agents.size).reshape(agents.shape)
+    return Views.of(agents, me, sums.reshape(-1, sums.shape[-1]), index)
 
 
 def learnt_kernel(policy: Policy, V: int, sources: IntArray, K_z: Array) -> ObservationKernel:

@@ -89,10 +89,11 @@ def play(
         rounds: T.
         seed: Of contexts, noise and the agents' own choices. Two policies with one seed face the
             same contexts and noise. The same seed gives the same run, to the bit.
-        engine: "exact", "statistics" (linear kernels) or "messages"; "auto" takes "statistics"
-            where it can and needs fewer operations, else "exact".
-        memory_limit: Bytes that the exact engine's factors may take; a run that needs more is
-            refused before it starts.
+        engine: "exact", "statistics" (linear kernels), "sparse" or "messages"; "auto" takes the one
+            of "exact" and "statistics" that needs fewer operations and fits into memory, and
+            "sparse" where neither fits, or where the policy has features.
+        memory_limit: Bytes that posteriors may take; a run that needs more is refused before it
+            starts.
         on_round: Called after each round t = 1 … T, for a progress display.
     """
     if not isinstance(problem, Problem):
@@ -114,7 +115,7 @@ def play(
         engine,
         policy,
         problem.network,
-        dim=dim,
+        contexts=first.contexts,
         rounds=T,
         seed=seed,
         memory_limit=_as_limit(memory_limit),

@@ -14,13 +14,29 @@ import numpy as np
 
 from coopbandits.act import Act
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_positive, frozen, short
-from coopbandits.compositions import Composition, JointKernel, composition
+from coopbandits.compositions import (
+    Composition,
+    Hadamard,
+    JointKernel,
+    Kronecker,
+    composition,
+)
 from coopbandits.errors import ParameterError, StateError
+from coopbandits.features import Basis, Leading, as_basis, is_finite
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Listen
 from coopbandits.messages import lags
 from coopbandits.network import Network, as_network
-from coopbandits.similarity import Given, Learner, Learnt, Similarity, similarity_matrix
+from coopbandits.similarity import (
+    Evidence,
+    Given,
+    Learned,
+    Learner,
+    Learnt,
+    Similarity,
+    similarity_matrix,
+)
+from coopbandits.similarity.laplacian import LearntLaplacian
 from coopbandits.similarity.mean_embedding import EmbeddingLearner, FrozenKernel
 from coopbandits.width import Width
 
@@ -61,6 +77,9 @@ class Policy:
         ttl: γ, the hops after which a message is dropped.
         ridge: λ.
         compose: How K_z and K_x make K: "hadamard", "sum" or "kronecker".
+        features: Finite features that stand for K_x (`coopbandits.features`), so that an agent's
+            memory and time per decision stay the same however much it has seen; None for K_x
+            itself, exactly.
     """
 
     name: str
@@ -72,6 +91,7 @@ class Policy:
     ttl: int = 1
     ridge: float = 1.0
     compose: str | Composition = "hadamard"
+    features: Basis | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -86,6 +106,11 @@ class Policy:
         object.__setattr__(self, "ttl", as_count(self.ttl, "ttl"))
         object.__setattr__(self, "ridge", as_positive(self.ridge, "ridge"))
         object.__setattr__(self, "compose", composition(self.compose))
+        as_basis(self.features)
+        if self.features is not None and not isinstance(self.compose, Hadamard | Kronecker):
+            raise ParameterError(
+                "features= needs compose='hadamard'; other compositions take the kernel itself"
+            )
 
     def agent(self, agent: int, network: Network, *, seed: int = 0) -> "Agent":
         """Make one agent of a network, to be used outside a simulation."""
@@ -100,7 +125,11 @@ class Policy:
     @property
     def fingerprint(self) -> str:
         """A hash of all answers, in any process; the name is no answer."""
-        answers = [getattr(self, field.name) for field in fields(self) if field.name != "name"]
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        del named["name"]
+        if self.features is None:  # as before there were any
+            del named["features"]
+        answers = list(named.values())
         return sha256(_canonical(answers).encode()).hexdigest()
 
 
@@ -134,6 +163,15 @@ class Plan:
     carrier: Network
     in_turn: bool
 
+    def outside(self, agents: IntArray, X: Array, phi: Array) -> Array:
+        """Return the variance K(x̃, x̃) that features do not hold: (M,), (M, d), (M, m) -> (M,).
+
+        Added to σ², it keeps bounds optimistic where the features cannot tell.
+        """
+        whole = self.border.diagonal(agents, X)
+        held = np.diagonal(self.border.K_z)[agents] * np.einsum("ij,ij->i", phi, phi)
+        return np.where(whole - held > 1e-12 * whole, whole - held, 0.0)
+
 
 def plan(policy: Policy, network: Network) -> Plan:
     """Work a policy's answers out for a network."""
@@ -145,6 +183,8 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
     joint = composition(policy.compose)
     heard = policy.listen.lags(network, policy.ttl)
     in_turn = bool((heard == 0).any())
+    if in_turn and policy.features is not None:
+        raise ParameterError("agents that take turns within a round (lag=0) take no features=")
     border = JointKernel(policy.kernel, frozen(np.eye(len(network))), joint)
     kernel: JointKernel | FrozenKernel = border
     learner, is_frozen = None, False
@@ -154,7 +194,7 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
                 "agents that take turns within a round (lag=0) need a K_z that is given; take "
                 "lag=1, or a given similarity"
             )
-        learner, learnt = policy.similarity.learner(policy.kernel, network), heard
+        learner, learnt = _coarse(policy).learner(policy.kernel, network), heard
         is_frozen = policy.similarity.refresh == "frozen"
         if is_frozen:
             if not isinstance(learner, EmbeddingLearner):
@@ -185,6 +225,23 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
         carrier=carrier,
         in_turn=in_turn,
     )
+
+
+def _coarse(policy: Policy) -> Learnt:
+    """Let a similarity that is learnt from rewards see only the leading of a policy's features.
+
+    Who is alike shows in few of them, and its cost rises with their cube.
+    """
+    similarity = policy.similarity
+    assert isinstance(similarity, Learnt)
+    if (
+        isinstance(similarity, Evidence | Learned | LearntLaplacian)
+        and similarity.features is None
+        and policy.features is not None
+        and not is_finite(policy.kernel)
+    ):
+        return replace(similarity, features=Leading(policy.features))
+    return similarity
 
 
 def _without_strangers(heard: Array, related: BoolArray) -> Array:

@@ -34,6 +34,7 @@ class Statistics:
     b: Array
     S: Array
     known_spectrum: Spectrum | None = None
+    known_packed: Array | None = None
 
     @staticmethod
     def rows(phi: Array, y: Array) -> Array:
@@ -60,6 +61,28 @@ class Statistics:
             return self.known_spectrum
         s, Q = np.linalg.eigh(self.S)
         return np.maximum(s, 0.0), Q, (self.b[..., None, :] @ Q)[..., 0, :]
+
+    @cached_property
+    def packed(self) -> Array:
+        """The different numbers of each S: (…, m(m + 1)/2)."""
+        if self.known_packed is not None:
+            return self.known_packed
+        i, j, _ = half(self.b.shape[-1])
+        return np.ascontiguousarray(self.S[..., i, j])
+
+    def take(self, index: IntArray | slice) -> "Statistics":
+        """Take some of the leading axis, or lay it out as an index has it, with what is known."""
+        spectrum = self.__dict__.get("spectrum", self.known_spectrum)
+        if spectrum is not None:
+            spectrum = spectrum[0][index], spectrum[1][index], spectrum[2][index]
+        return Statistics(
+            self.n[index],
+            self.q[index],
+            self.b[index],
+            self.S[index],
+            spectrum,
+            self.packed[index],
+        )
 
     def shared(self, c: Array) -> tuple["Statistics", Array]:
         """Integrate out each agent's own part, of variance c·σ² (…): with log det(I + cS) (…)."""
@@ -119,8 +142,8 @@ def coupled(U: Array, shared: Statistics) -> tuple[Array, Array]:
     B, _, r = U.shape
     m = shared.b.shape[-1]
     one, other, pair = half(r)
-    i, j, cell = half(m)
-    blocks = np.swapaxes(U[..., one] * U[..., other], 1, 2) @ shared.S[..., i, j]
+    i, _, cell = half(m)
+    blocks = np.swapaxes(U[..., one] * U[..., other], 1, 2) @ shared.packed
     places = (pair[:, None, :, None] * len(i) + cell[None, :, None, :]).reshape(-1)
     A = blocks.reshape(B, -1)[:, places].reshape(B, r * m, r * m)
     return A, (np.swapaxes(U, 1, 2) @ shared.b).reshape(B, r * m)

@@ -86,7 +86,10 @@ def literal_embedding(k, bandwidth, unbiased=False):
 @pytest.mark.parametrize("ttl", [1, 2])
 @pytest.mark.parametrize("algorithm", ["coop", "eager"])
 @pytest.mark.parametrize("name", ["grid", "two parts", "directed"])
-def test_mean_embeddings_take_the_literal_estimators_decisions(name, algorithm, ttl, refresh):
+def test_mean_embeddings_take_the_literal_estimators_decisions(
+    name, algorithm, ttl, refresh, monkeypatch
+):
+    monkeypatch.setattr("coopbandits.similarity.similarity._EARLY", 0)
     network, seed = NETWORKS[name], 4
     problem = ragged(network, seed)
     make = {"coop": cb.CoopKernelUCB, "eager": cb.EagerKernelUCB}[algorithm]

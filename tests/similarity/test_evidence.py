@@ -5,6 +5,7 @@ import coopbandits as cb
 from coopbandits.errors import ParameterError
 from coopbandits.features import Fourier, Nystrom
 from coopbandits.kernels import RBF, Linear, Matern
+from coopbandits.model import views_of
 from coopbandits.similarity import Evidence
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
 
@@ -169,10 +170,10 @@ def test_a_view_by_itself_and_among_others_is_the_same(rng):
     learner = learner_of(Evidence(), 12)
     samples = linear_samples(rng, tasks(rng, 3)[np.arange(12) % 3], n=6)
     alone = [view(learner, samples, me=me) for me in range(12)]
-    together = type(alone[0])(
-        *(np.concatenate([getattr(v, name) for v in alone])
-          for name in ("agents", "heard", "me", "summaries"))
-    )  # fmt: skip
+    agents, me, sums = (
+        np.concatenate([getattr(v, name) for v in alone]) for name in ("agents", "me", "summaries")
+    )
+    together = views_of(agents, me, sums)
     matrices = learner.estimate(together).matrix
     for me, one in enumerate(alone):
         np.testing.assert_allclose(learner.estimate(one).matrix[0], matrices[me], atol=1e-10)

@@ -122,14 +122,15 @@ def test_annealing_splits_what_starts_mixed(rng):
 @pytest.mark.parametrize("noise", [0.05, 0.3, 2.0])
 def test_the_noise_level_is_learnt_from_agents_of_any_tasks(rng, noise):
     samples = linear_samples(rng, tasks(rng, 30), n=40, noise=noise)
-    statistics = statistics_of(samples)
-    variance, _ = levels(statistics, np.ones((1, 30), dtype=bool))
+    statistics = statistics_of(samples).take(0)
+    variance, _ = levels(statistics, np.arange(30)[None], np.ones((1, 30), dtype=bool))
     assert np.sqrt(variance[0]) == pytest.approx(noise, rel=0.1)  # the grid of κ is coarse
 
 
 def test_a_noise_level_that_is_given_is_kept_and_the_signal_is_learnt(rng):
     samples = linear_samples(rng, 2.0 * tasks(rng, 40), n=40, noise=0.5)
-    variance, ratio = levels(statistics_of(samples), np.ones((1, 40), dtype=bool), noise=0.5)
+    heard = np.ones((1, 40), dtype=bool)
+    variance, ratio = levels(statistics_of(samples).take(0), np.arange(40)[None], heard, noise=0.5)
     assert variance[0] == pytest.approx(0.25)
     # |θ|² = 4 over 5 dimensions: s² = 0.8
     assert variance[0] / ratio[0] == pytest.approx(0.8, rel=0.3)

@@ -17,7 +17,9 @@ def test_every_step_raises_the_joint_evidence(rng):
         samples = linear_samples(rng, tasks(rng, 3)[np.arange(9) % 3], n=n)
         sums = np.array([Statistics.rows(phi, y).sum(axis=0) for phi, y in samples])
         statistics = Statistics.of(sums[None], 5)
-        noise, ratio = levels(statistics, np.ones((1, 9), dtype=bool))
+        noise, ratio = levels(
+            Statistics.of(sums, 5), np.arange(9)[None], np.ones((1, 9), dtype=bool)
+        )
         U, delta = start(statistics, ratio, 3)
         before = joint_log_evidence(statistics, U, delta, noise, ratio)[0]
         first = before
@@ -48,7 +50,7 @@ def test_the_laplacians_rho_is_the_one_of_greatest_density(rng):
         similarity = Laplacian.by_evidence(rhos, noise=0.3)
         learner = similarity.learner(cb.kernels.Linear(), network)
         one = view(learner, samples)
-        _, ratio = levels(learner.read(one), one.heard, 0.3)
+        _, ratio = levels(learner.read(one), one.index, one.heard, 0.3)
         densities = [
             formulas.stacked_log_density(samples, _correlations(rho, network), 0.09, ratio[0])
             for rho in rhos

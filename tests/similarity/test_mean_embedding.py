@@ -129,14 +129,20 @@ def test_constant_contexts_one_sample_and_silence_are_defined(rng, bandwidth, un
     np.testing.assert_array_equal(K_z_of(similarity, [None, *single[1:]])[0], [1.0, 0.0, 0.0])
 
 
-def test_a_rank_keeps_the_leading_part_and_gives_the_rest_back(rng):
+@pytest.mark.parametrize("me", [0, 3])
+def test_a_rank_keeps_what_is_shared_through_landmarks_and_gives_the_rest_back(rng, me):
+    """K_z ≈ K_RL K_LL⁻¹ K_LR off the diagonal, and whole on it: the agent itself is in L."""
     samples = samples_of(rng, sizes=(4, 5, 6, 7, 8))
-    full, low = (K_z_of(MeanEmbedding(0.7, rank=rank), samples) for rank in (None, 2))
-    values, vectors = np.linalg.eigh(full)
-    leading = vectors[:, -2:] * values[-2:] @ vectors[:, -2:].T
+    full, low = (K_z_of(MeanEmbedding(0.7, rank=rank), samples, me) for rank in (None, 2))
+    landmarks = [me]
+    left = np.diag(full) - full[:, me] ** 2 / full[me, me]
+    landmarks.append(int(np.argmax(left * full[me])))
+    across, among = full[:, landmarks], full[np.ix_(landmarks, landmarks)]
+    through = across @ np.linalg.inv(among) @ across.T
     off = ~np.eye(5, dtype=bool)
-    np.testing.assert_allclose(low[off], leading[off], atol=1e-10)
+    np.testing.assert_allclose(low[off], through[off], atol=1e-10)
     np.testing.assert_allclose(np.diag(low), 1.0)
+    np.testing.assert_allclose(low[me], full[me], atol=1e-10)
     np.testing.assert_allclose(K_z_of(MeanEmbedding(0.7, rank=5), samples), full, atol=1e-10)
 
 

@@ -127,16 +127,18 @@ def test_loadings_give_back_any_kernel_matrix(rng):
 
 
 def test_growing_refreshes_grow():
+    """Each time up to 12 observations from each agent, then at each growth-fold number."""
     similarity = cb.similarity.Evidence(growth=1.5)
     times, last = [], 0
-    for known in range(100):
-        if is_due(similarity, known, last):
-            times.append(known)
+    for known in range(0, 400, 4):  # four agents
+        if is_due(similarity, np.array([known]), np.array([last]), np.array([4]))[0]:
+            times.append(known // 4)
             last = known
-    assert times == [1, 2, 3, 5, 8, 12, 18, 27, 41, 62, 93]
+    assert times == [*range(1, 13), 18, 27, 41, 62, 93]
     each = cb.similarity.Evidence(refresh="every round")
-    assert [n for n in range(5) if is_due(each, n, n - 1)] == [0, 1, 2, 3, 4]
-    assert not is_due(each, 4, 4)
+    known = np.array([4, 100, 101])
+    due = is_due(each, known, np.array([4, 99, 101]), np.array([1, 1, 1]))
+    assert due.tolist() == [False, True, False]
 
 
 def test_a_runs_similarity_is_what_each_agent_believed_in_that_round():
@@ -282,9 +284,8 @@ def test_history_warms_a_learnt_similarity_up(rng):
 
 
 def test_views_know_who_the_others_are():
-    views = Views(
-        np.arange(3)[None], np.array([[True, True, False]]), np.array([0]), np.zeros((1, 3, 1))
-    )
+    table = np.array([[1.0], [2.0], [0.0]])
+    views = Views.of(np.arange(3)[None], np.array([0]), table, np.arange(3)[None])
     assert views.others.tolist() == [[False, True, False]]
 
 

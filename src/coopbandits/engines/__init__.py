@@ -4,24 +4,34 @@
 |---|---|---|
 | `exact` | Cholesky factors, shared where agents share their past | any kernel |
 | `statistics` | sums of fixed size for each agent | linear kernels, any number of rounds |
+| `sparse` | the same sums, of features that stand for K_x | any kernel, any number of rounds |
 | `messages` | real agents that exchange real bytes | showing that the others are right |
 
-All take the same decisions.
+`exact`, `statistics` and `messages` take the same decisions; `sparse` takes them up to what its
+features leave out (docs/engines.md).
 """
 
+from dataclasses import replace
+
+from coopbandits.arrays import Array
+from coopbandits.compositions import Hadamard, Kronecker
 from coopbandits.engines.by_lags import Beliefs, ByLags
 from coopbandits.engines.engine import Engine
 from coopbandits.engines.exchange import Exchange
 from coopbandits.engines.learnt import LearntPosteriors
+from coopbandits.engines.mixed import MixedSums
+from coopbandits.engines.pooled import PooledSums, factors
 from coopbandits.engines.shared import SharedPosteriors
-from coopbandits.engines.statistics import SumsOfFeatures, applies
 from coopbandits.errors import ParameterError
+from coopbandits.features import Basis, Exact, is_finite, reference
 from coopbandits.network import Network
-from coopbandits.policy import Policy, plan
+from coopbandits.policy import Plan, Policy, plan
 
-ENGINES = ("exact", "statistics", "messages")
+ENGINES = ("exact", "statistics", "sparse", "messages")
+# By how much σ² may lag behind others' news where posteriors are sparse: see `MixedSums`.
+PATIENCE = 1.0
 
-__all__ = ["ENGINES", "Engine", "engine_for"]
+__all__ = ["ENGINES", "Engine", "applies", "engine_for"]
 
 
 def engine_for(
@@ -29,36 +39,88 @@ def engine_for(
     policy: Policy,
     network: Network,
     *,
-    dim: int,
+    contexts: Array,
     rounds: int,
     seed: int,
     memory_limit: float,
 ) -> Engine:
-    """Make an engine by its name; "auto" chooses by the problem's size."""
+    """Make an engine by its name; "auto" chooses by the problem's size and the limit.
+
+    Args:
+        name: One of `ENGINES`, or "auto".
+        policy: How agents decide.
+        network: Who they are.
+        contexts: (M, d) the first round's, from which `sparse` chooses its reference.
+        rounds: T.
+        seed: Of the agents' own choices.
+        memory_limit: In bytes.
+    """
     if name == "messages":
         return Exchange(policy, network, seed=seed)
-    worked_out = plan(policy, network)
-    if name == "statistics" and not applies(policy, worked_out):
-        raise ParameterError(
-            "the statistics engine needs a linear kernel, compose='hadamard', agents that decide "
-            "at the same time and embeddings that are not frozen; take engine='exact'"
-        )
+    dim = contexts.shape[1]
     if name == "auto":
-        name = "exact"
-        if policy.act.judges and applies(policy, worked_out):
-            sums, exact = SumsOfFeatures(policy, worked_out, dim), _exact(policy, network)
-            if sums.work(rounds) < exact.work(rounds):
-                name = "statistics"
-    beliefs = (
-        SumsOfFeatures(policy, worked_out, dim) if name == "statistics" else _exact(policy, network)
-    )
+        name = _chosen(policy, network, dim, rounds, memory_limit)
+    _check(name, policy, plan(policy, network))
+    if name == "sparse" and policy.features is None:
+        basis = Exact() if is_finite(policy.kernel) else reference(policy.kernel, contexts)
+        policy = replace(policy, features=basis)
+    beliefs = _beliefs(name, policy, network, dim)
     return ByLags(
         name, beliefs, policy, network, rounds=rounds, seed=seed, memory_limit=memory_limit
     )
 
 
-def _exact(policy: Policy, network: Network) -> Beliefs:
+def applies(name: str, policy: Policy, worked_out: Plan) -> bool:
+    """Tell whether an engine can play a policy."""
+    if name == "exact":
+        return policy.features is None
+    sums = (
+        isinstance(policy.compose, Hadamard | Kronecker)
+        and not worked_out.in_turn
+        and not worked_out.frozen
+    )
+    if name == "statistics":
+        return sums and is_finite(policy.kernel) and policy.features is None
+    return sums
+
+
+def _check(name: str, policy: Policy, worked_out: Plan) -> None:
+    if applies(name, policy, worked_out):
+        return
+    if policy.features is not None and name != "sparse":
+        raise ParameterError(
+            f"the policy has features=, which stand for its kernel: engine={name!r} would not use "
+            "them; take engine='sparse' or 'messages', or a policy without them"
+        )
+    kernel = "a linear kernel, " if name == "statistics" else ""
+    raise ParameterError(
+        f"the {name} engine needs {kernel}compose='hadamard', agents that decide at the same time "
+        "and embeddings that are not frozen; take engine='exact'"
+    )
+
+
+def _chosen(policy: Policy, network: Network, dim: int, rounds: int, memory_limit: float) -> str:
+    """Choose by size: of what is exact and fits the fewest operations, else what is sparse."""
     worked_out = plan(policy, network)
-    if worked_out.learner is None or worked_out.frozen:
-        return SharedPosteriors(policy, worked_out)
-    return LearntPosteriors(policy, worked_out)
+    names = [name for name in ENGINES[:2] if applies(name, policy, worked_out)]
+    if not policy.act.judges or not names:
+        return names[0] if names else "sparse"
+    made = {name: _beliefs(name, policy, network, dim) for name in names}
+    fit = [name for name in names if made[name].bytes_after(rounds) <= memory_limit]
+    if fit:
+        return min(fit, key=lambda name: made[name].work(rounds))
+    return "sparse" if applies("sparse", policy, worked_out) else "exact"
+
+
+def _beliefs(name: str, policy: Policy, network: Network, dim: int) -> Beliefs:
+    worked_out = plan(policy, network)
+    if name == "exact":
+        if worked_out.learner is None or worked_out.frozen:
+            return SharedPosteriors(policy, worked_out)
+        return LearntPosteriors(policy, worked_out)
+    basis: Basis = Exact() if policy.features is None else policy.features
+    a = factors(worked_out)
+    if a is not None:
+        return PooledSums(policy, worked_out, basis, dim, a)
+    patience = PATIENCE if name == "sparse" else 0.0
+    return MixedSums(policy, worked_out, basis, dim, patience)

@@ -69,8 +69,9 @@ class ByLags:
         if needed > memory_limit:
             raise ParameterError(
                 f"{rounds} rounds of {policy.name} need about {needed / 1e9:.1f} GB for the "
-                f"{name} engine, above memory_limit={memory_limit:.3g} bytes; raise the limit, or "
-                "play fewer rounds, a smaller ttl or a sparser network"
+                f"{name} engine, above memory_limit={memory_limit:.3g} bytes; raise the limit, "
+                + ("take engine='sparse', or " if name == "exact" else "or ")
+                + "play fewer rounds, a smaller ttl or a sparser network"
             )
         self._record = Record(self._plan, rounds)
         self._messages = transmissions(self._plan.carrier, policy.ttl, rounds)

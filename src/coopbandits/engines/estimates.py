@@ -58,12 +58,8 @@ class Estimates:
         assert isinstance(similarity, Learnt)
         assert learner is not None
         known = record.known(t, self.lags)
-        due = np.flatnonzero(
-            [
-                is_due(similarity, int(now), int(last))
-                for now, last in zip(known, self._counts, strict=True)
-            ]
-        )
+        sources = np.isfinite(self.lags).sum(axis=1)
+        due = np.flatnonzero(is_due(similarity, known, self._counts, sources))
         if due.size:
             views = record.views(t, self.agents[due], self.lags[due], self.me[due])
             self._put(due, estimated(learner, views))

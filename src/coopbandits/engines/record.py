@@ -3,7 +3,6 @@
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
-from coopbandits.model import views_of
 from coopbandits.policy import Plan
 from coopbandits.problems.problem import Round
 from coopbandits.similarity import Views
@@ -76,8 +75,10 @@ class Record:
         A lag of inf pads a row.
         """
         after = np.where(np.isfinite(lags), t - np.minimum(lags, t), 0.0).astype(np.int64)
-        sums = self._sums[after % self._depth, agents] * (after > 0)[..., None]
-        return views_of(agents, me, sums)
+        depth, V, p = self._sums.shape
+        nothing = depth * V
+        table = np.vstack([self._sums.reshape(nothing, p), np.zeros((1, p))])
+        return Views.of(agents, me, table, np.where(after > 0, after % depth * V + agents, nothing))
 
     def known(self, t: int, lags: Array) -> IntArray:
         """Count the observations that have arrived by the decisions of round t: (B, N) -> (B,)."""

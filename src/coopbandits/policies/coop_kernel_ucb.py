@@ -1,6 +1,7 @@
 """Coop-KernelUCB (Algorithm 1): learn from the own clique of G_γ, weighed by K_z."""
 
 from coopbandits.act import UpperBound
+from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Clique
 from coopbandits.policy import Policy
@@ -17,6 +18,7 @@ def CoopKernelUCB(
     eta: float | None = None,
     width: Width | None = None,
     compose: str = "hadamard",
+    features: Basis | None = None,
 ) -> Policy:
     r"""Coop-KernelUCB: argmax F̂_v(z_v, x) + (η/√λ)·σ_v(z_v, x) over the clique's observations.
 
@@ -33,5 +35,6 @@ def CoopKernelUCB(
         act=UpperBound(),
         ttl=ttl,
         ridge=ridge,
+        features=features,
         compose=compose,
     )

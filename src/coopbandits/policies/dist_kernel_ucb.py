@@ -1,6 +1,7 @@
 """Dist-KernelUCB (§4, Algorithm 3): centres learn, the others follow their centre."""
 
 from coopbandits.act import FollowCentre
+from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Centre
 from coopbandits.policy import Policy
@@ -16,6 +17,7 @@ def DistKernelUCB(
     eta: float | None = None,
     width: Width | None = None,
     follow: str = "nearest",
+    features: Basis | None = None,
 ) -> Policy:
     r"""Dist-KernelUCB, for agents with one reward function and, ideally, one fixed decision set.
 
@@ -35,4 +37,5 @@ def DistKernelUCB(
         act=FollowCentre(follow),
         ttl=ttl,
         ridge=ridge,
+        features=features,
     )

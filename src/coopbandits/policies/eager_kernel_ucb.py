@@ -1,6 +1,7 @@
 """Eager-KernelUCB (§4, Algorithm 2): learn from whatever arrives, weighed by K_z."""
 
 from coopbandits.act import UpperBound
+from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Neighbourhood
 from coopbandits.policy import Policy
@@ -17,6 +18,7 @@ def EagerKernelUCB(
     eta: float | None = None,
     width: Width | None = None,
     compose: str = "hadamard",
+    features: Basis | None = None,
 ) -> Policy:
     r"""Eager-KernelUCB: Coop-KernelUCB on the whole γ-neighbourhood's observations.
 
@@ -32,5 +34,6 @@ def EagerKernelUCB(
         act=UpperBound(),
         ttl=ttl,
         ridge=ridge,
+        features=features,
         compose=compose,
     )

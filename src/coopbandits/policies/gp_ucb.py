@@ -1,6 +1,7 @@
 """GP-UCB (Srinivas et al. 2010): every agent on its own, the width of their RKHS theorem."""
 
 from coopbandits.act import UpperBound
+from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Myself
 from coopbandits.policy import Policy
@@ -8,7 +9,13 @@ from coopbandits.similarity import Alone
 from coopbandits.width import Srinivas
 
 
-def GPUCB(*, kernel: Kernel, width: Srinivas | None = None, ridge: float = 1.0) -> Policy:
+def GPUCB(
+    *,
+    kernel: Kernel,
+    width: Srinivas | None = None,
+    ridge: float = 1.0,
+    features: Basis | None = None,
+) -> Policy:
     r"""GP-UCB: argmax mean(x) + √β·σ(x), β = 2B² + 300·Υ·ln³(t/δ) (Remark 1).
 
     `ridge` is their noise variance.
@@ -21,4 +28,5 @@ def GPUCB(*, kernel: Kernel, width: Srinivas | None = None, ridge: float = 1.0) 
         width=Srinivas() if width is None else width,
         act=UpperBound(),
         ridge=ridge,
+        features=features,
     )

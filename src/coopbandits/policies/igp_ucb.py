@@ -1,6 +1,7 @@
 """IGP-UCB (Chowdhury & Gopalan 2017): every agent on its own, the information-gain width."""
 
 from coopbandits.act import UpperBound
+from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Myself
 from coopbandits.policy import Policy
@@ -8,7 +9,13 @@ from coopbandits.similarity import Alone
 from coopbandits.width import InformationGain
 
 
-def IGPUCB(*, kernel: Kernel, width: InformationGain | None = None, ridge: float = 1.0) -> Policy:
+def IGPUCB(
+    *,
+    kernel: Kernel,
+    width: InformationGain | None = None,
+    ridge: float = 1.0,
+    features: Basis | None = None,
+) -> Policy:
     r"""IGP-UCB: argmax mean(x) + β·σ(x), β = B + R·√(2(Υ + 1 + ln(1/δ))) (Remark 1).
 
     Their theorem takes ridge = 1 + 2/T.
@@ -21,4 +28,5 @@ def IGPUCB(*, kernel: Kernel, width: InformationGain | None = None, ridge: float
         width=InformationGain() if width is None else width,
         act=UpperBound(),
         ridge=ridge,
+        features=features,
     )

@@ -1,6 +1,7 @@
 """KernelUCB (Valko et al. 2013): every agent on its own, any kernel."""
 
 from coopbandits.act import UpperBound
+from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Myself
 from coopbandits.policy import Policy
@@ -14,6 +15,7 @@ def KernelUCB(
     eta: float | None = None,
     width: Width | None = None,
     ridge: float = 1.0,
+    features: Basis | None = None,
 ) -> Policy:
     r"""KernelUCB: argmax mean(x) + (η/√λ)·σ(x)."""
     return Policy(
@@ -24,4 +26,5 @@ def KernelUCB(
         width=chosen_width(eta, width),
         act=UpperBound(),
         ridge=ridge,
+        features=features,
     )

@@ -1,6 +1,7 @@
 """LinUCB (Li et al. 2010): every agent on its own, linear rewards."""
 
 from coopbandits.act import UpperBound
+from coopbandits.features import Basis
 from coopbandits.kernels import Linear
 from coopbandits.listen import Myself
 from coopbandits.policy import Policy
@@ -8,7 +9,13 @@ from coopbandits.similarity import Alone
 from coopbandits.width import Width, chosen_width
 
 
-def LinUCB(*, eta: float | None = None, width: Width | None = None, ridge: float = 1.0) -> Policy:
+def LinUCB(
+    *,
+    eta: float | None = None,
+    width: Width | None = None,
+    ridge: float = 1.0,
+    features: Basis | None = None,
+) -> Policy:
     r"""LinUCB with pooled arms: argmax θ̂ᵀx + η·√(xᵀA⁻¹x), A = λI + Σxxᵀ.
 
     Its α is η. It is KernelUCB with the linear kernel.
@@ -21,4 +28,5 @@ def LinUCB(*, eta: float | None = None, width: Width | None = None, ridge: float
         width=chosen_width(eta, width),
         act=UpperBound(),
         ridge=ridge,
+        features=features,
     )

@@ -1,6 +1,7 @@
 """Naive cooperation (§5): what neighbours saw counts as one's own."""
 
 from coopbandits.act import UpperBound
+from coopbandits.features import Basis
 from coopbandits.kernels import Kernel, Linear
 from coopbandits.listen import Neighbourhood
 from coopbandits.policy import Policy
@@ -15,6 +16,7 @@ def NaiveCooperation(
     eta: float | None = None,
     width: Width | None = None,
     ridge: float = 1.0,
+    features: Basis | None = None,
 ) -> Policy:
     r"""LinUCB (the default) or, with a kernel and `width=InformationGain(…)`, IGP-UCB on all data.
 
@@ -29,4 +31,5 @@ def NaiveCooperation(
         act=UpperBound(),
         ttl=ttl,
         ridge=ridge,
+        features=features,
     )

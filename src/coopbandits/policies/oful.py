@@ -1,6 +1,7 @@
 """OFUL (Abbasi-Yadkori et al. 2011): LinUCB with the self-normalised width."""
 
 from coopbandits.act import UpperBound
+from coopbandits.features import Basis
 from coopbandits.kernels import Linear
 from coopbandits.listen import Myself
 from coopbandits.policy import Policy
@@ -8,7 +9,9 @@ from coopbandits.similarity import Alone
 from coopbandits.width import SelfNormalised
 
 
-def OFUL(*, width: SelfNormalised | None = None, ridge: float = 1.0) -> Policy:
+def OFUL(
+    *, width: SelfNormalised | None = None, ridge: float = 1.0, features: Basis | None = None
+) -> Policy:
     r"""OFUL: argmax θ̂ᵀx + w·σ(x), w = B + (R/√λ)·√(log det(I + K/λ) + 2 ln(1/δ)).
 
     The norm bound B, the noise level R and δ are those of `width`.
@@ -21,4 +24,5 @@ def OFUL(*, width: SelfNormalised | None = None, ridge: float = 1.0) -> Policy:
         width=SelfNormalised() if width is None else width,
         act=UpperBound(),
         ridge=ridge,
+        features=features,
     )

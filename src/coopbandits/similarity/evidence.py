@@ -11,6 +11,7 @@ so K_z(u, w) is ρ times the probability that u and w are in one group, and what
 agent's own. ρ is the one of a few that predicts best.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isqrt
 
@@ -27,10 +28,10 @@ from coopbandits.similarity.similarity import Loadings, Views, settle_noise, set
 from coopbandits.statistics import Statistics
 
 _CORRELATIONS = (1.0, 0.95, 0.85, 0.6)
-# Loadings below this change no decision; without them strangers are strangers.
-_SMALLEST = 1e-8
-# Views are worked on in batches of about this many numbers.
-_BATCH = 2_000_000
+# Odds below this are none, and what is as certain is certain: strangers are strangers then.
+_SMALLEST = 1e-3
+# Views are worked on in batches of about this many numbers, what goes over all agents in blocks.
+_BATCH, _BLOCK = 4_000_000, 200_000
 # By how many deviations agents' context means must differ more than chance, to be looked at.
 _SIGNIFICANT = 4.0
 
@@ -48,7 +49,8 @@ class Evidence:
         contexts: Also use which contexts are offered to whom. Each message then carries the mean
             features of the sender's decision set (m more numbers).
         features: The basis that stands for K_x; exact for linear kernels, Fourier(64) otherwise.
-        refresh: "growing" (at each `growth`-fold number of observations) or "every round".
+        refresh: "growing" (early on each time, then at each `growth`-fold number of observations)
+            or "every round".
         growth: See `refresh`.
     """
 
@@ -57,7 +59,7 @@ class Evidence:
     contexts: bool = True
     features: Basis | None = None
     refresh: str = "growing"
-    growth: float = 1.25
+    growth: float = 1.5
 
     def __post_init__(self) -> None:
         settle_noise(self)
@@ -106,22 +108,28 @@ class EvidenceLearner:
 
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
-        B, N, p = views.summaries.shape
+        (B, N), p = views.index.shape, views.table.shape[1]
         size = max(1, _BATCH // (N * p))
-        parts = [
-            self._estimate(views.part(np.arange(start, min(start + size, B))))
-            for start in range(0, B, size)
-        ]
+        table = Statistics.of(views.table, self._features(p))
+        sane = views.heard & ~outlandish(table, views.index, views.heard)
+        noise, ratio = levels(table, views.index, sane, self.similarity.noise)
+        parts = []
+        for start in range(0, B, size):
+            some = np.arange(start, min(start + size, B))
+            parts.append(
+                self._estimate(views.part(some), table, sane[some], noise[some], ratio[some])
+            )
         r = max(part.U.shape[2] for part in parts)
         U = np.zeros((B, N, r))
         for index, part in enumerate(parts):
             U[index * size : index * size + len(part.U), :, : part.U.shape[2]] = part.U
         return Loadings(U, np.concatenate([part.delta for part in parts]))
 
-    def _estimate(self, views: Views) -> Loadings:
-        statistics, law = self._read(views)
-        sane = views.heard & ~outlandish(statistics, views.heard)
-        noise, ratio = levels(statistics, sane, self.similarity.noise)
+    def _estimate(
+        self, views: Views, table: Statistics, sane: BoolArray, noise: Array, ratio: Array
+    ) -> Loadings:
+        statistics = table.take(views.index)
+        law = self._laws(views, statistics) if self.similarity.contexts else None
         alone = statistics.log_evidence(noise[:, None], ratio[:, None])
         B = len(views.me)
         # the same uneven start in every view: which group an agent starts in depends on it alone
@@ -138,29 +146,30 @@ class EvidenceLearner:
             r=start * others[..., None],
             share=np.full((B, G), 1.0 / G),
         )
-        U, score = _best(groups, alone, views.me)
+        places, rho, score = _best(groups, alone, views.me)
         if law is not None:
             telling = np.flatnonzero(_telling(law, sane))
             if telling.size:
                 told = replace(_taken(groups, telling), contexts=_law_of(law, telling))
-                U_told, score_told = _best(told, alone[telling], views.me[telling])
-                better = score_told > score[telling] + CLOSE * np.abs(score[telling])
-                U[telling[better]] = U_told[better]
+                found, its_rho, told_score = _best(told, alone[telling], views.me[telling])
+                better = told_score > score[telling] + CLOSE * np.abs(score[telling])
+                places[telling[better]], rho[telling[better]] = found[better], its_rho[better]
         silent = ~sane
         silent[np.arange(B), views.me] &= views.heard[np.arange(B), views.me]
-        return _packed(np.where(silent[..., None], 0.0, U))
+        return _packed(np.where(silent[..., None], 0.0, places), rho)
 
-    def _read(self, views: Views) -> tuple[Statistics, Contexts | None]:
-        """Take summaries apart: the statistics, and each agent's mean sample of contexts."""
-        p = views.summaries.shape[-1]
-        if not self.similarity.contexts:  # p = 2 + m + m²
-            return Statistics.of(views.summaries, (isqrt(4 * p - 7) - 1) // 2), None
-        m = isqrt(p - 2) - 1  # p = 2 + m + m² + m + 1
-        statistics = Statistics.of(views.summaries, m)
-        n, total = statistics.n, views.summaries[..., -m - 1 : -1]
-        heard = views.heard
+    def _features(self, p: int) -> int:
+        """How many features m make summaries of p numbers?"""
+        if self.similarity.contexts:  # p = 2 + m + m² + m + 1
+            return isqrt(p - 2) - 1
+        return (isqrt(4 * p - 7) - 1) // 2  # p = 2 + m + m²
+
+    def _laws(self, views: Views, statistics: Statistics) -> Contexts:
+        """Return each agent's mean sample of contexts, in units of their deviation."""
+        n, m = statistics.n, statistics.b.shape[-1]
+        total, heard = views.table[:, -m - 1 : -1][views.index], views.heard
         mean = total / np.maximum(n, 1.0)[..., None]
-        within = views.summaries[..., -1] - (total * mean).sum(axis=-1)
+        within = views.table[:, -1][views.index] - (total * mean).sum(axis=-1)
         freedom = m * (np.maximum(n - 1, 0.0) * heard).sum(axis=1)
         variance = (within * heard).sum(axis=1) / np.maximum(freedom, 1.0)
         weight = n * heard
@@ -171,32 +180,74 @@ class EvidenceLearner:
         known = (freedom > 0) & (variance > 1e-12 * np.maximum((mean**2).mean(axis=(1, 2)), 1e-300))
         deviation = np.sqrt(np.where(known, variance, 1.0))[:, None, None]
         centred = (mean - overall[:, None, :]) / deviation * (heard & known[:, None])[..., None]
-        return statistics, Contexts(centred, weight * known[:, None])
+        return Contexts(centred, weight * known[:, None])
 
 
-def _best(groups: Groups, alone: Array, me: IntArray) -> tuple[Array, Array]:
-    """Fit under each ρ, and keep the one that predicts best: √ρ·R (B, N, G), and how well (B,)."""
-    annealed = groups.anneal()
-    U, score = np.empty(0), np.empty(0)
-    for rho in _CORRELATIONS:
-        fitted = annealed
-        if rho < 1:
-            shared, logdet = groups.shared.shared(
-                np.broadcast_to(((1 - rho) / groups.ratio)[:, None], alone.shape)
-            )
-            fitted = replace(
-                annealed,
-                shared=shared,
-                base=groups.base - 0.5 * logdet,
-                ratio=groups.ratio / rho,
-            )
-        places, predicted, _ = fitted.merge().polish().judge(alone, me)
-        if not U.size:
-            U, score = np.sqrt(rho) * places, predicted
-        else:
-            better = predicted > score + CLOSE * np.abs(score)
-            U[better], score[better] = np.sqrt(rho) * places[better], predicted[better]
-    return U, score
+def _best(groups: Groups, alone: Array, me: IntArray) -> tuple[Array, Array, Array]:
+    """Find the groups and the ρ that predict best: R (B, N, G), ρ (B,), and how well (B,)."""
+    annealed = _swept(groups, Groups.anneal)
+    fitted = _swept(annealed.merge(), Groups.polish)
+    places, score = _judged(fitted, alone, me)
+    best = np.ones(len(me))
+    # only a ρ under which these groups have more evidence is tried for groups of its own
+    tried = _likeliest(fitted)
+    for rho in _CORRELATIONS[1:]:
+        some = np.flatnonzero(tried == rho)
+        if not some.size:
+            continue
+        own = _swept(_under(_taken(annealed, some), rho).merge(), Groups.polish)
+        found, predicted = _judged(own, alone[some], me[some])
+        better = predicted > score[some] + CLOSE * np.abs(score[some])
+        kept = some[better]
+        places[kept], best[kept], score[kept] = found[better], rho, predicted[better]
+    return places, best, score
+
+
+def _blocks(groups: Groups) -> list[slice]:
+    """Cut the views into blocks that fit into a processor's cache."""
+    B, N, m = groups.shared.b.shape
+    size = max(1, _BLOCK // (N * m * m))
+    return [slice(start, start + size) for start in range(0, B, size)]
+
+
+def _swept(groups: Groups, sweep: Callable[[Groups], Groups]) -> Groups:
+    r, share = np.empty_like(groups.r), np.empty_like(groups.share)
+    for block in _blocks(groups):
+        done = sweep(_taken(groups, block))
+        r[block], share[block] = done.r, done.share
+    return replace(groups, r=r, share=share)
+
+
+def _judged(groups: Groups, alone: Array, me: IntArray) -> tuple[Array, Array]:
+    parts = [_taken(groups, block).judge(alone[block], me[block])[:2] for block in _blocks(groups)]
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _likeliest(groups: Groups) -> Array:
+    """Return the ρ under which given groups have the most evidence, climbing down from 1: (B,)."""
+    best, climbing = np.ones(len(groups.noise)), np.arange(len(groups.noise))
+    last = np.concatenate([_taken(groups, block).evidence() for block in _blocks(groups)])
+    for rho in _CORRELATIONS[1:]:
+        part = _taken(groups, climbing)
+        now = np.concatenate(
+            [_under(_taken(part, block), rho).evidence() for block in _blocks(part)]
+        )
+        better = now > last + CLOSE * np.abs(last)
+        climbing, last = climbing[better], now[better]
+        best[climbing] = rho
+        if not climbing.size:
+            break
+    return best
+
+
+def _under(groups: Groups, rho: float) -> Groups:
+    """Take the same groups of agents that have a part of their own: ρ < 1."""
+    if rho == 1:
+        return groups
+    shared, logdet = groups.shared.shared(
+        np.broadcast_to(((1 - rho) / groups.ratio)[:, None], groups.base.shape)
+    )
+    return replace(groups, shared=shared, base=groups.base - 0.5 * logdet, ratio=groups.ratio / rho)
 
 
 def _telling(law: Contexts, heard: BoolArray) -> BoolArray:
@@ -209,29 +260,30 @@ def _telling(law: Contexts, heard: BoolArray) -> BoolArray:
     return np.asarray(spread > freedom + _SIGNIFICANT * np.sqrt(2 * freedom))
 
 
-def _packed(U: Array) -> Loadings:
-    """Drop what is negligible, give back what nobody shares, and put used columns first."""
-    U = np.where(U < _SMALLEST, 0.0, U)
-    U *= ((U > 0).sum(axis=1) > 1)[:, None, :]
-    order = np.argsort(-U.sum(axis=1), axis=1, kind="stable")
-    used = max(1, int((U > 0).any(axis=1).sum(axis=1).max()))
-    U = np.take_along_axis(U, order[:, None, :], axis=2)[:, :, :used]
-    return Loadings(U, np.maximum(1.0 - (U**2).sum(axis=2), 0.0))
+def _packed(places: Array, rho: Array) -> Loadings:
+    """Settle what is as good as certain, give back what nobody shares, put used columns first."""
+    R = np.where(places < _SMALLEST, 0.0, np.where(places > 1.0 - _SMALLEST, 1.0, places))
+    R *= ((R > 0).sum(axis=1) > 1)[:, None, :]
+    order = np.argsort(-R.sum(axis=1), axis=1, kind="stable")
+    used = max(1, int((R > 0).any(axis=1).sum(axis=1).max()))
+    R = np.take_along_axis(R, order[:, None, :], axis=2)[:, :, :used]
+    delta = np.maximum(1.0 - rho[:, None] * (R**2).sum(axis=2), 0.0)
+    return Loadings(np.sqrt(rho)[:, None, None] * R, delta)
 
 
-def _taken(groups: Groups, index: IntArray) -> Groups:
-    shared = groups.shared
+def _taken(groups: Groups, index: IntArray | slice) -> Groups:
+    contexts = groups.contexts
     return Groups(
-        shared=Statistics(shared.n[index], shared.q[index], shared.b[index], shared.S[index]),
+        shared=groups.shared.take(index),
         base=groups.base[index],
         noise=groups.noise[index],
         ratio=groups.ratio[index],
         others=groups.others[index],
-        contexts=None,
+        contexts=None if contexts is None else _law_of(contexts, index),
         r=groups.r[index],
         share=groups.share[index],
     )
 
 
-def _law_of(law: Contexts, index: IntArray) -> Contexts:
+def _law_of(law: Contexts, index: IntArray | slice) -> Contexts:
     return Contexts(law.mean[index], law.n[index])

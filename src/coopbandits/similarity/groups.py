@@ -28,7 +28,6 @@ Leading axes: B views; N agents; G groups; m features.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -42,6 +41,7 @@ _EMPTY = 0.1
 _DOUBT = 1.0
 _WARMING, _HOT, _POLISH = 10, 5, 2
 _COLDEST = 0.1
+_WHOLLY = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +95,6 @@ class Groups:
     r: Array
     share: Array
 
-    @cached_property
-    def packed(self) -> Array:
-        """The different numbers of each agent's S: (B, N, m(m + 1)/2)."""
-        i, j, _ = half(self.shared.b.shape[-1])
-        return np.ascontiguousarray(self.shared.S[..., i, j])
-
     def anneal(self) -> "Groups":
         """Let the groups split as the evidence's weight rises from a tenth to 1."""
         warming = np.geomspace(_COLDEST, 1.0, _WARMING)
@@ -142,6 +136,13 @@ class Groups:
             gain[views[:, None], *at] = worth
         return replace(self, r=r, share=_shares(r, alive))
 
+    def evidence(self) -> Array:
+        """Return the log evidence of the rewards, with everyone in these groups: (B,)."""
+        S, b, q = self._sums(np.swapaxes(self.r, 1, 2))[:3]
+        groups = self._log_normaliser(S, b, q, np.arange(len(S))).sum(axis=1)
+        own = self.base - 0.5 * self.shared.q / self.noise[:, None]
+        return np.asarray(groups + (own * self.others).sum(axis=1))
+
     def judge(self, alone: Array, me: IntArray) -> tuple[Array, Array, Array]:
         """Weigh every agent's group against being on its own, without its own data in it.
 
@@ -160,8 +161,9 @@ class Groups:
         in_group = self._left_out(best) + np.take_along_axis(prior, best[..., None], 2)[..., 0]
         loner = np.full(B, 0.5)
         count = self.others.sum(axis=1)
+        favour = np.exp(np.clip(in_group - alone, -700.0, 700.0))
         for _ in range(20):
-            doubt = _odds(alone + np.log(loner)[:, None], in_group + np.log1p(-loner)[:, None])
+            doubt = 1.0 / (1.0 + favour * ((1.0 - loner) / loner)[:, None])
             loner = ((doubt * self.others).sum(axis=1) + _DOUBT) / (count + 2 * _DOUBT)
         log_loner, log_joiner = np.log(loner)[:, None], np.log1p(-loner)[:, None]
         predicted = np.logaddexp(alone + log_loner, in_group + log_joiner)
@@ -181,7 +183,7 @@ class Groups:
         m = self.shared.b.shape[-1]
         i, j, cell = half(m)
         twice = np.where(i == j, 1.0, 2.0)  # each cell off the diagonal stands for two
-        S, b = self.packed, self.shared.b
+        S, b = self.shared.packed, self.shared.b
         noise, q = self.noise[:, None, None], self.shared.q[..., None]
         r, share = self.r, self.share
         alive = share > 0
@@ -203,7 +205,7 @@ class Groups:
     def _sums(self, weight: Array) -> tuple[Array, ...]:
         """Pool agents by weights (B, G, N): S, b, q, how many; context samples and their sum."""
         B, N, m = self.shared.b.shape
-        S = (weight @ self.packed)[..., half(m)[2]]
+        S = (weight @ self.shared.packed)[..., half(m)[2]]
         q = (weight @ self.shared.q[..., None])[..., 0]
         law = self.contexts or Contexts(np.zeros((B, N, 0)), np.zeros((B, N)))
         n = (weight @ law.n[..., None])[..., 0]
@@ -243,8 +245,17 @@ class Groups:
             b[view, own] - r[:, None] * b_u,
             np.maximum(q[view, own] - r * q_u, 0.0),
         )
-        whole = rest[0] + S_u, rest[1] + b_u, rest[2] + q_u
-        gained = self._log_normaliser(*whole, view) - self._log_normaliser(*rest, view)
+        # who is wholly in its group makes it whole again
+        whole = self._log_normaliser(S, b, q, np.arange(B))[view, own]
+        partly = np.flatnonzero(r < 1.0 - _WHOLLY)
+        if partly.size:
+            whole[partly] = self._log_normaliser(
+                rest[0][partly] + S_u[partly],
+                rest[1][partly] + b_u[partly],
+                rest[2][partly] + q_u[partly],
+                view[partly],
+            )
+        gained = whole - self._log_normaliser(*rest, view)
         value = np.zeros((B, N))
         value[view, agent] = gained - 0.5 * q_u / self.noise[view] + self.base[view, agent]
         return value

@@ -53,7 +53,7 @@ class Laplacian:
         noise: float | None = None,
         features: Basis | None = None,
         refresh: str = "growing",
-        growth: float = 1.25,
+        growth: float = 1.5,
     ) -> "LearntLaplacian":
         """Learn ρ from what arrives: the one of `rhos` under which the rewards are likeliest."""
         given: Any = rhos if isinstance(rhos, list | tuple | np.ndarray) else [rhos]
@@ -75,7 +75,7 @@ class LearntLaplacian:
     noise: float | None = None
     features: Basis | None = None
     refresh: str = "growing"
-    growth: float = 1.25
+    growth: float = 1.5
 
     def __post_init__(self) -> None:
         if not self.rhos:
@@ -104,16 +104,16 @@ class LaplacianLearner(RewardLearner):
         """Learn ρ from what was heard, in each view by itself."""
         B, N = views.heard.shape
         U = np.empty((B, N, N))
+        table = self.read(views)
+        sane = views.heard & ~outlandish(table, views.index, views.heard)
+        noise, ratio = levels(table, views.index, sane, self.similarity.noise)
         for view in range(B):  # a factor of order N·m at a time
-            alone = views.part(np.array([view]))
-            statistics, agents = self.read(alone), alone.agents[0]
-            sane = alone.heard & ~outlandish(statistics, alone.heard)
-            noise, ratio = levels(statistics, sane, self.similarity.noise)
+            statistics, agents = table.take(views.index[[view]]), views.agents[view]
             best = -np.inf
             for matrix in self.matrices:
                 loadings = Loadings.of(matrix[np.ix_(agents, agents)][None])
                 value = joint_log_evidence(
-                    statistics, loadings.U, loadings.delta, noise, ratio
+                    statistics, loadings.U, loadings.delta, noise[[view]], ratio[[view]]
                 ).item()
                 if value > best + CLOSE * max(1.0, abs(best) if np.isfinite(best) else 1.0):
                     best, U[view] = value, loadings.U[0]

@@ -30,7 +30,8 @@ class Learned:
         steps: Of expectation-maximisation, at each estimate.
         noise: σ of the rewards, where it is known; learnt otherwise.
         features: The basis that stands for K_x; exact for linear kernels, Fourier(64) otherwise.
-        refresh: "growing" (at each `growth`-fold number of observations) or "every round".
+        refresh: "growing" (early on each time, then at each `growth`-fold number of observations)
+            or "every round".
         growth: See `refresh`.
     """
 
@@ -39,7 +40,7 @@ class Learned:
     noise: float | None = None
     features: Basis | None = None
     refresh: str = "growing"
-    growth: float = 1.25
+    growth: float = 1.5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rank", as_count(self.rank, "rank"))
@@ -74,9 +75,9 @@ class RewardLearner:
 
     @staticmethod
     def read(views: Views) -> Statistics:
-        """Take summaries apart."""
-        p = views.summaries.shape[-1]
-        return Statistics.of(views.summaries, int((np.sqrt(4 * p - 7) - 1) / 2 + 0.5))
+        """Take the table of summaries apart: (P, …)."""
+        p = views.table.shape[-1]
+        return Statistics.of(views.table, int((np.sqrt(4 * p - 7) - 1) / 2 + 0.5))
 
 
 class LearnedLearner(RewardLearner):
@@ -88,9 +89,10 @@ class LearnedLearner(RewardLearner):
 
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
-        statistics = self.read(views)
-        sane = views.heard & ~outlandish(statistics, views.heard)
-        noise, ratio = levels(statistics, sane, self.similarity.noise)
+        table = self.read(views)
+        sane = views.heard & ~outlandish(table, views.index, views.heard)
+        noise, ratio = levels(table, views.index, sane, self.similarity.noise)
+        statistics = table.take(views.index)
         U, delta = start(statistics, ratio, min(self.similarity.rank, views.heard.shape[1]))
         for _ in range(self.similarity.steps):
             U, delta = climb(statistics, U, delta, noise, ratio)

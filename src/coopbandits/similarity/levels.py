@@ -15,11 +15,12 @@ observations.
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray
+from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.statistics import Statistics
 
-# κ over the contexts' mean square |φ|²: from a signal 100 times the noise to a hundredth of it
-_RATIOS = np.geomspace(1e-2, 1e2, 21)
+# κ over the contexts' mean square |φ|²: from a signal 100 times the noise to a hundredth of it,
+# in steps of a factor
+_STEP, _REACH = float(np.log(1e2) / 10), 10
 _SPREAD = 1.0
 _PSEUDO_COUNT = 2.0
 # Keeps a logarithm finite where all rewards, or all contexts, are 0.
@@ -30,14 +31,14 @@ _TINY = 1e-200
 _OUTLANDISH = 50.0
 
 
-def outlandish(statistics: Statistics, heard: BoolArray) -> BoolArray:
+def outlandish(table: Statistics, index: IntArray, heard: BoolArray) -> BoolArray:
     """Tell which agents' rewards are on quite another scale than the others': (B, N).
 
     The common mean square is that of the three quarters of the agents with the least. Where more
     than one in ten agents (and more than one) exceeds it by far, the population is uneven, and
     nobody is outlandish.
     """
-    square = np.where(heard, statistics.q / np.maximum(statistics.n, 1.0), np.inf)
+    square = np.where(heard, (table.q / np.maximum(table.n, 1.0))[index], np.inf)
     count = heard.sum(axis=1)
     least = np.sort(square, axis=1)
     kept = np.arange(square.shape[1]) < np.maximum((3 * count + 3) // 4 - (count < 4), 1)[:, None]
@@ -49,26 +50,39 @@ def outlandish(statistics: Statistics, heard: BoolArray) -> BoolArray:
 
 
 def levels(
-    statistics: Statistics, heard: BoolArray, noise: float | None = None
+    table: Statistics, index: IntArray, heard: BoolArray, noise: float | None = None
 ) -> tuple[Array, Array]:
-    """Return σ² and κ in each view, of statistics (B, N, …): (B,), (B,).
+    """Return σ² and κ in each of B views: (B,), (B,).
 
     Args:
-        statistics: Of the agents in each view.
-        heard: (B, N) which of them count.
+        table: Statistics of agents, (P, …).
+        index: (B, N) which of them are in each view.
+        heard: (B, N) which of these count.
         noise: σ, where it is known.
     """
-    s, _, projected = statistics.spectrum
-    n = np.maximum((statistics.n * heard).sum(axis=1), 1.0)
-    scale = np.maximum((s.sum(axis=-1) * heard).sum(axis=1) / n, _TINY)
-    square = np.maximum((statistics.q * heard).sum(axis=1) / n, _TINY)
-    ratio = scale[:, None] * _RATIOS  # (B, R)
+    s, _, projected = table.spectrum
+    squares = projected**2
+
+    def total(values: Array) -> Array:
+        return np.asarray((values[index] * heard).sum(axis=1))
+
+    n = np.maximum(total(table.n), 1.0)
+    scale = np.maximum(total(s.sum(axis=-1)) / n, _TINY)
+    square = np.maximum(total(table.q) / n, _TINY)
+    # ratios on one grid for all views, around the scale of each: what they share is computed once
+    middle = np.rint(np.log(scale) / _STEP).astype(np.int64)
+    places = middle[:, None] + np.arange(-_REACH, _REACH + 1)
+    ratio = np.exp(_STEP * places)  # (B, R)
     unexplained, logdet = np.empty_like(ratio), np.empty_like(ratio)
-    for j in range(len(_RATIOS)):
-        kappa = ratio[:, j, None, None]
-        left = statistics.q - (projected**2 / (s + kappa)).sum(axis=-1)
-        unexplained[:, j] = (left * heard).sum(axis=1)
-        logdet[:, j] = (np.log1p(s / kappa).sum(axis=-1) * heard).sum(axis=1)
+    for place in np.unique(places):
+        here = places == place
+        views = np.flatnonzero(here.any(axis=1))
+        kappa = np.exp(_STEP * place)
+        left = table.q - (squares / (s + kappa)).sum(axis=-1)
+        grown = np.log1p(s / kappa).sum(axis=-1)
+        mine = index[views]
+        unexplained[here] = (left[mine] * heard[views]).sum(axis=1)
+        logdet[here] = (grown[mine] * heard[views]).sum(axis=1)
     if noise is None:
         n = n + _PSEUDO_COUNT
         prior = 0.5 * _PSEUDO_COUNT * square
@@ -77,7 +91,7 @@ def levels(
         variance = np.full_like(ratio, noise**2)
         logdet = logdet + unexplained / noise**2
     fit = -0.5 * (logdet + n[:, None] * np.log(variance))
-    fit -= 0.5 * (np.log(_RATIOS) / _SPREAD) ** 2
+    fit -= 0.5 * (np.log(ratio / scale[:, None]) / _SPREAD) ** 2
     weight = np.exp(fit - fit.max(axis=1, keepdims=True))
     weight /= weight.sum(axis=1, keepdims=True)
     return (

@@ -42,13 +42,14 @@ class MeanEmbedding:
         unbiased: Leave each context's product with itself out of MMD². The result can be negative
             (then it is 0) and its K_z indefinite (then negative eigenvalues are set to 0 and the
             diagonal back to 1). An agent with one context only keeps its product.
-        rank: Keep only this many of K_z's eigenvectors, and give the rest back to each agent as
-            its own. All, if not given.
+        rank: Keep what agents share through this many landmarks among them, of which the asking
+            agent is the first, and give the rest back to each as its own. K_z between the asking
+            agent and everyone stays exact. All is kept, if not given.
         features: The basis ψ; exact for linear kernels, Fourier(256) otherwise.
-        refresh: "growing" (at each `growth`-fold number of observations), "every round", or
-            "frozen": the sender's embedding travels with its message, and x̃ = (Ψ̂_v at that time,
-            x) as the paper's text has it. Then nothing is ever estimated again, and an agent's own
-            past, made under earlier embeddings, is discounted too.
+        refresh: "growing" (early on each time, then at each `growth`-fold number of observations),
+            "every round", or "frozen": the sender's embedding travels with its message, and
+            x̃ = (Ψ̂_v at that time, x) as the paper's text has it. Then nothing is ever estimated
+            again, and an agent's own past, made under earlier embeddings, is discounted too.
         growth: See `refresh`.
     """
 
@@ -59,7 +60,7 @@ class MeanEmbedding:
     rank: int | None = None
     features: Basis | None = None
     refresh: str = "growing"
-    growth: float = 1.25
+    growth: float = 1.5
 
     def __post_init__(self) -> None:
         if self.bandwidth != "median":
@@ -178,12 +179,14 @@ class EmbeddingLearner:
         K_z = np.exp(-distance / scale[:, None, None])
         # who has not been heard from is like nobody but itself: δ = 1
         K_z *= heard[:, :, None] & heard[:, None, :]
-        U = Loadings.of(K_z).U * heard[..., None]
-        if similarity.unbiased:  # the repair: eigenvalues are clipped, the diagonal goes back to 1
-            size = (U**2).sum(axis=2, keepdims=True)
-            U = U / np.sqrt(np.where(size > 0, size, 1.0))
-        if similarity.rank is not None:  # eigenvalues rise
-            U = U[:, :, -min(similarity.rank, U.shape[2]) :]
+        if similarity.unbiased or similarity.rank is None:
+            U = Loadings.of(K_z).U * heard[..., None]
+            if similarity.unbiased:  # the repair: clip eigenvalues, put the diagonal back to 1
+                size = (U**2).sum(axis=2, keepdims=True)
+                U = U / np.sqrt(np.where(size > 0, size, 1.0))
+                K_z = U @ np.swapaxes(U, 1, 2)
+        if similarity.rank is not None:
+            U = _through_landmarks(K_z, views.me, min(similarity.rank, K_z.shape[1]))
         return Loadings(U, np.maximum(1.0 - (U**2).sum(axis=2), 0.0))
 
     def _samples(self, X: Array) -> Array:
@@ -202,6 +205,30 @@ class EmbeddingLearner:
         ]
         # half of the agents at one place: any scale calls these alike and the others strangers
         return np.maximum(medians, 1e-12)
+
+
+def _through_landmarks(K_z: Array, me: IntArray, rank: int) -> Array:
+    """Keep what agents share through a few of them, the asking one first: (B, N, N) -> (B, N, r).
+
+    A partial Cholesky factor of K_z. What K_z says between the asking agent and all others, and on
+    the diagonal, stays exact. The next landmark is the agent about which the asking one would learn
+    most that the landmarks do not tell.
+    """
+    B, N, _ = K_z.shape
+    rows = np.arange(B)
+    U, left = np.zeros((B, N, rank)), np.diagonal(K_z, axis1=1, axis2=2).copy()
+    weight = np.abs(K_z[rows, me])
+    landmark = me
+    for k in range(rank):
+        column = K_z[rows, :, landmark] - (U @ U[rows, landmark][..., None])[..., 0]
+        pivot = left[rows, landmark][:, None]
+        sound = pivot > 1e-9
+        U[:, :, k] = np.where(sound, column / np.sqrt(np.where(sound, pivot, 1.0)), 0.0)
+        left = np.maximum(left - U[:, :, k] ** 2, 0.0)
+        worth = left * weight
+        # rounding must not choose among equals
+        landmark = (worth >= worth.max(axis=1, keepdims=True) - 1e-9).argmax(axis=1)
+    return U
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,9 @@ from coopbandits.network import Network
 
 REFRESH = ("every round", "growing", "frozen")
 _SMALLEST_SCALE = 1e-50
+# Under "growing" K_z is estimated at every decision until an agent has heard this many observations
+# from each it listens to, on average: these are the rounds in which most is learnt about K_z.
+_EARLY = 12
 
 
 @runtime_checkable
@@ -45,7 +48,7 @@ class Learnt(Protocol):
 
     @property
     def growth(self) -> float:
-        """Under "growing": again once this many times as many observations are known."""
+        """Under "growing": later on, again once this many times as many observations are known."""
         ...
 
     def learner(self, kernel: Kernel, network: Network) -> "Learner":
@@ -60,21 +63,41 @@ Similarity = Given | Learnt
 class Views:
     """What B agents have heard, each from up to N agents.
 
+    Many agents hear the same from one, so sums are kept once: what a learner works out for an agent
+    by itself, it works out once for each row of `table`.
+
     Attributes:
         agents: (B, N) from whom.
         heard: (B, N) whether anything has been heard from them; False where a row is padded.
         me: (B,) the column of the agent itself, heard or not.
-        summaries: (B, N, p) the sums of what was heard; 0 where nothing was.
+        table: (P, p) sums of what was heard from one agent; a row of 0 where nothing was.
+        index: (B, N) which row of the table each is.
     """
 
     agents: IntArray
     heard: BoolArray
     me: IntArray
-    summaries: Array
+    table: Array
+    index: IntArray
+
+    @classmethod
+    def of(cls, agents: IntArray, me: IntArray, table: Array, index: IntArray) -> "Views":
+        """Make views; an agent with a count of 0 has not been heard from."""
+        used, places = np.unique(index, return_inverse=True)
+        kept = table[used]
+        heard = (kept[:, 0] > 0)[places.reshape(index.shape)]
+        return cls(agents, np.asarray(heard), me, kept, places.reshape(index.shape))
+
+    @property
+    def summaries(self) -> Array:
+        """(B, N, p) the sums of what was heard; 0 where nothing was."""
+        return np.asarray(self.table[self.index])
 
     def part(self, index: IntArray) -> "Views":
         """Take some of the views."""
-        return Views(self.agents[index], self.heard[index], self.me[index], self.summaries[index])
+        return Views(
+            self.agents[index], self.heard[index], self.me[index], self.table, self.index[index]
+        )
 
     @property
     def others(self) -> BoolArray:
@@ -104,6 +127,11 @@ class Loadings:
         """Factor K_z of each view, negative eigenvalues set to 0: (B, N, N), N the rank."""
         values, vectors = np.linalg.eigh(K_z)
         return cls(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :], np.zeros(K_z.shape[:2]))
+
+    def leading(self) -> "Loadings":
+        """Drop the parts that are rounding, of one view whose δ is 0."""
+        size = (self.U**2).sum(axis=(0, 1))
+        return Loadings(self.U[:, :, size > 1e-11 * max(size.max(), 1e-300)], self.delta)
 
 
 @runtime_checkable
@@ -155,11 +183,19 @@ def settle_refresh(similarity: Any, *, allowed: tuple[str, ...] = REFRESH[:2]) -
     object.__setattr__(similarity, "growth", growth)
 
 
-def is_due(similarity: Learnt, known: int, last: int) -> bool:
-    """Tell whether K_z is to be estimated again, at `known` observations after `last`."""
-    if known == last or similarity.refresh == "every round":
-        return known > last
-    return known >= similarity.growth * last
+def is_due(similarity: Learnt, known: IntArray, last: IntArray, sources: IntArray) -> BoolArray:
+    """Tell for B agents whether K_z is to be estimated again: (B,).
+
+    Args:
+        similarity: Says when.
+        known: (B,) how many observations are known.
+        last: (B,) how many were at the last estimate.
+        sources: (B,) from how many agents.
+    """
+    early = known <= _EARLY * sources
+    if similarity.refresh == "every round":
+        early = np.ones_like(early)
+    return np.asarray((known > last) & (early | (known >= similarity.growth * last)))
 
 
 def estimated(learner: Learner, views: Views) -> Loadings:

@@ -1,0 +1,257 @@
+r"""Posteriors from sums, for any K_z = UUᵀ + diag(δ), each agent with its own (`weights.py`).
+
+Agents that are no strangers to the asking one are few once groups are settled: each view is cut
+down to them and to the parts they share, and views of like size are worked on together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.compositions import JointKernel
+from coopbandits.engines.estimates import Estimates
+from coopbandits.engines.record import Record
+from coopbandits.engines.sums import Sums
+from coopbandits.features import Basis
+from coopbandits.policy import Plan, Policy
+from coopbandits.posterior import Belief, deviation
+from coopbandits.problems.problem import Round
+from coopbandits.weights import Weights
+
+# Views are worked on in batches of about this many numbers.
+_BATCH = 300_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Views:
+    """Some agents' views, cut down: whose (B,), agents and lags (B, N), me (B,), U, δ."""
+
+    whose: IntArray
+    agents: IntArray
+    lags: Array
+    me: IntArray
+    U: Array
+    delta: Array
+
+    def after(self, t: int) -> IntArray:
+        """The last round of each agent that has arrived by the decisions of round t: (B, N)."""
+        return (t - np.minimum(self.lags, t)).astype(np.int64)
+
+    def part(self, index: IntArray) -> "_Views":
+        """Take some of the views."""
+        return _Views(
+            self.whose[index],
+            self.agents[index],
+            self.lags[index],
+            self.me[index],
+            self.U[index],
+            self.delta[index],
+        )
+
+
+class _Standing:
+    """What V agents believe of their weights, and how much news they have not looked at.
+
+    Attributes:
+        mean: (V, m).
+        covariance: (V, m, m).
+        logdet: (V,).
+        count: (V,).
+        missed: (V,) the variance, in units of λ, of what others saw since; inf before the first.
+    """
+
+    def __init__(self, V: int, m: int) -> None:
+        self.mean, self.covariance = np.zeros((V, m)), np.zeros((V, m, m))
+        self.logdet, self.missed = np.zeros(V), np.full(V, np.inf)
+        self.count = np.zeros(V, dtype=np.int64)
+
+    def forget(self, agents: IntArray) -> None:
+        """Let some agents look at everything again."""
+        self.missed[agents] = np.inf
+
+    def learn(self, agents: IntArray, phi: Array, y: Array, ridge: float) -> None:
+        """Learn one observation of each agent's own: (B,), (B, m), (B,)."""
+        C = self.covariance[agents]
+        gain = (C @ phi[..., None])[..., 0]
+        variance = np.einsum("bm,bm->b", gain, phi)
+        surprise = y - np.einsum("bm,bm->b", phi, self.mean[agents])
+        self.mean[agents] += gain * (surprise / (ridge + variance))[:, None]
+        C -= gain[:, :, None] * gain[:, None, :] / (ridge + variance)[:, None, None]
+        self.covariance[agents] = C
+        self.logdet[agents] += np.log1p(variance / ridge)
+        self.count[agents] += 1
+
+
+class MixedSums:
+    """Every agent's posterior from the statistics of those it has heard from.
+
+    With `patience` above 0, an agent's own observations count at once, but those of others only
+    when Σ κ²σ²/λ over them has grown by so much, κ = K_z(v, u)/K_z(v, v) and σ² what the agent
+    believes at their contexts. For others that are wholly alike (κ = 1) σ² is then at most
+    1 + patience times what it would be (Calandriello et al. 2020, Lemma 3).
+    """
+
+    def __init__(
+        self, policy: Policy, plan: Plan, basis: Basis, dim: int, patience: float = 0.0
+    ) -> None:
+        self._policy, self._plan, self._patience = policy, plan, patience
+        self._sums = Sums(plan, policy.kernel, basis, dim)
+        self.estimates = Estimates(policy, plan)
+        if plan.learner is None:
+            assert isinstance(plan.kernel, JointKernel)
+            self.estimates.give(plan.kernel.K_z)
+        self._views: list[_Views] = []
+        self._standing = _Standing(len(plan.lags), self._sums.m if patience else 0)
+
+    def bytes_after(self, rounds: int) -> float:
+        """How much memory the sums take, with a batch of agents; T does not matter."""
+        N, r = self._shape()
+        largest = (r + 1) * self._sums.m + 64
+        views = self.estimates.U.shape[0] * N * (r + 4)
+        return self._sums.bytes + 8.0 * (2 * views + 3 * _BATCH + 3 * largest**2)
+
+    def work(self, rounds: int) -> float:
+        """How many operations so many rounds take, roughly."""
+        V, m = len(self._plan.lags), self._sums.m
+        N, r = self._shape()
+        if self._plan.learner is not None:
+            r = min(r, 12)  # a guess: how many parts are shared is known to the data only
+        D = (r + 1) * m + 9
+        return rounds * (1e6 + V * (1e5 + N * (r * m) ** 2 / 2 + 2 * N * m**3 + D**3 / 2))
+
+    def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
+        """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
+        belief = Belief.nothing(len(offer.agents))
+        changed = np.empty(0, dtype=np.int64)
+        if self._plan.learner is not None:
+            changed = self.estimates.refresh(t, record)
+        if t == 1:
+            return belief
+        self._sums.add(t - 1, record)
+        if changed.size or not self._views:
+            self._views = self._cut_down()
+        phi = self._sums.features(X)
+        beyond = self._plan.outside(offer.agents, X, phi)
+        if self._patience:
+            self._standing.forget(changed)
+        for views in self._views:
+            if not judging[views.whose].any():
+                continue
+            sizes, starts = offer.sizes[views.whose], offer.starts[views.whose]
+            place = np.arange(int(sizes.max()))
+            rows = starts[:, None] + np.minimum(place, sizes[:, None] - 1)
+            if self._patience:
+                mean, variance, logdet, count = self._stand(t, views, phi[rows], record)
+            else:
+                mean, variance, logdet, count = self._afresh(t, views, phi[rows])
+            view, column = np.nonzero(place < sizes[:, None])
+            row = rows[view, column]
+            deviations = deviation(variance[view, column] + beyond[row])
+            Belief(mean[view, column], deviations, logdet[view], count[view]).put(belief, row)
+        return belief
+
+    def _pooled(self, t: int, views: _Views) -> tuple[Weights, IntArray]:
+        """Pool all that has arrived, and count it."""
+        statistics = self._sums.statistics(
+            views.after(t), views.agents, spectrum=bool(views.delta.any())
+        )
+        weights = Weights.pooled(views.U, views.delta, views.me, statistics, self._policy.ridge)
+        return weights, statistics.n.sum(axis=1).astype(np.int64)
+
+    def _afresh(self, t: int, views: _Views, phi: Array) -> tuple[Array, Array, Array, IntArray]:
+        """Return mean (B, K), variance (B, K), log det (B,) and count (B,) from all news."""
+        weights, count = self._pooled(t, views)
+        mean, Z, logdet = weights.ask(phi)
+        return mean, self._policy.ridge * np.einsum("bkd,bkd->bk", Z, Z), logdet, count
+
+    def _stand(
+        self, t: int, views: _Views, phi: Array, record: Record
+    ) -> tuple[Array, Array, Array, IntArray]:
+        """Return the same from beliefs that stand until the news are worth more than patience."""
+        standing, ridge, whose = self._standing, self._policy.ridge, views.whose
+        after = views.after(t)
+        known = after > 0
+        arrived = self._sums.newest(np.maximum(after, 1), views.agents)
+        rows = np.arange(len(whose))
+        alike = np.einsum("br,bnr->bn", views.U[rows, views.me], views.U)
+        known[rows, views.me] = False
+        own = (views.U[rows, views.me] ** 2).sum(axis=1) + views.delta[rows, views.me]
+        weight = (alike / own[:, None]) ** 2 * known
+        spread = np.einsum("bnm,bnm->bn", arrived @ standing.covariance[whose], arrived)
+        standing.missed[whose] += (weight * spread).sum(axis=1) / ridge
+        due = standing.missed[whose] > self._patience
+        if due.any():
+            part = views.part(np.flatnonzero(due))
+            weights, standing.count[part.whose] = self._pooled(t, part)
+            m = self._sums.m
+            units = np.broadcast_to(np.eye(m), (len(part.whose), m, m))
+            mean, Z, logdet = weights.ask(units)
+            standing.mean[part.whose] = mean
+            standing.covariance[part.whose] = ridge * Z @ np.swapaxes(Z, 1, 2)
+            standing.logdet[part.whose] = logdet
+            standing.missed[part.whose] = 0.0
+        waiting = whose[~due]
+        if waiting.size:
+            mine = self._sums.newest(np.full(len(waiting), t - 1), waiting)
+            standing.learn(waiting, mine, record.rewards[t - 2, waiting], ridge)
+        mean = np.einsum("bkm,bm->bk", phi, standing.mean[whose])
+        variance = np.einsum("bkm,bkm->bk", phi @ standing.covariance[whose], phi)
+        return mean, variance, standing.logdet[whose], standing.count[whose]
+
+    @property
+    def refreshes(self) -> int:
+        """A number that grows whenever some agent's K_z is estimated again."""
+        return self.estimates.refreshes
+
+    def similarity(self) -> Array:
+        """Return what each agent takes the others' news to be worth: (V, V)."""
+        if isinstance(self._plan.kernel, JointKernel) and self._plan.learner is None:
+            return np.where(np.isfinite(self._plan.lags), self._plan.kernel.K_z, 0.0)
+        return self.estimates.similarity()
+
+    def _shape(self) -> tuple[int, int]:
+        """How many agents a view has, and how many parts they share, at most."""
+        N, r = self.estimates.U.shape[1:]
+        return N, N if self._plan.learner is not None else r
+
+    def _cut_down(self) -> list[_Views]:
+        """Cut each view down to those it is linked to, and put views of like size together."""
+        estimates, m = self.estimates, self._sums.m
+        linked = estimates.linked & np.isfinite(estimates.lags)
+        used = ((estimates.U != 0) & linked[..., None]).any(axis=1)
+        N, r = linked.sum(axis=1), used.sum(axis=1)
+        own = ((estimates.delta > 0) & linked).any(axis=1)
+        order = np.lexsort([N, own, r])
+        cut: list[_Views] = []
+        start = 0
+        while start < len(order):
+            rank, alike = r[order[start]], (r[order[start]], own[order[start]])
+            end, most = start, 0
+            while end < len(order) and (r[order[end]], own[order[end]]) == alike:
+                numbers = (end + 1 - start) * (
+                    N[order[end]] * (m + 1) ** 2 + ((rank + 1) * m + 9) ** 2
+                )
+                if end > start and numbers > _BATCH:
+                    break
+                most = max(most, int(N[order[end]]))
+                end += 1
+            cut.append(self._part(order[start:end], linked, used, most, int(rank)))
+            start = end
+        return cut
+
+    def _part(self, whose: IntArray, linked: BoolArray, used: BoolArray, N: int, r: int) -> _Views:
+        estimates = self.estimates
+        first = np.argsort(~linked[whose], axis=1, kind="stable")[:, :N]
+        columns = np.argsort(~used[whose], axis=1, kind="stable")[:, :r]
+        rows = np.arange(len(whose))[:, None]
+        real = linked[whose][rows, first]
+        U = estimates.U[whose][rows[..., None], first[..., None], columns[:, None, :]]
+        return _Views(
+            whose=whose,
+            agents=estimates.agents[whose][rows, first],
+            lags=np.where(real, estimates.lags[whose][rows, first], np.inf),
+            me=(first == estimates.me[whose][:, None]).argmax(axis=1),
+            U=U * real[..., None],
+            delta=estimates.delta[whose][rows, first] * real,
+        )

@@ -1,0 +1,133 @@
+r"""Posteriors from sums, where agents that count for each other differ by a factor at most.
+
+Where K_z between agents that are no strangers is a_v·a_u, as it is for `Alone`, `Same` and
+`Clusters`, θ_v = a_v·g: all that has been heard is about one g, and what it says is a product of a
+(sparse) matrix over the network with the agents' sums,
+
+    A = λI + Σ_u a_u² S_u      c = Σ_u a_u b_u      mean = a_vφᵀA⁻¹c      variance = λa_v²φᵀA⁻¹φ
+
+Agents that have heard the same share A.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from coopbandits.arrays import Array, BoolArray
+from coopbandits.compositions import JointKernel
+from coopbandits.engines.record import Record
+from coopbandits.engines.sums import Sums
+from coopbandits.features import Basis
+from coopbandits.policy import Plan, Policy
+from coopbandits.posterior import Belief, deviation
+from coopbandits.problems.problem import Round
+from coopbandits.statistics import Statistics, half
+from coopbandits.weights import solved
+
+# Groups are worked on in batches of about this many numbers.
+_BATCH = 300_000
+
+
+def factors(plan: Plan) -> Array | None:
+    """Return a with K_z = a_v·a_u among agents that are no strangers, or None: (V,)."""
+    if plan.learner is not None or not isinstance(plan.kernel, JointKernel):
+        return None
+    K_z = plan.kernel.K_z
+    a = np.sqrt(np.maximum(np.diagonal(K_z), 0.0))
+    # who is wholly alike to v is wholly alike to everyone else who is: K_z is a kernel
+    product = np.outer(a, a)
+    unlike = np.isfinite(plan.lags) & (np.abs(K_z - product) > 1e-12 * product)
+    return None if unlike.any() else a
+
+
+class PooledSums:
+    """Every agent's posterior from the sums of all that it has heard."""
+
+    refreshes = 0
+
+    def __init__(self, policy: Policy, plan: Plan, basis: Basis, dim: int, a: Array) -> None:
+        self._policy, self._plan, self._a = policy, plan, a
+        self._sums = Sums(plan, policy.kernel, basis, dim)
+        kinds, self._kind = np.unique(plan.lags, axis=0, return_inverse=True)
+        self._kind = self._kind.reshape(-1)
+        self._kinds = len(kinds)
+        self._weights = {
+            int(lag): _sparse_or_dense(kinds == lag) for lag in np.unique(kinds[np.isfinite(kinds)])
+        }
+
+    def bytes_after(self, rounds: int) -> float:
+        """How much memory the sums take, with one group's factor; T does not matter."""
+        V, m = len(self._plan.lags), self._sums.m
+        table = 8.0 * (V + self._kinds) * (m * (m + 1) / 2 + m + 1)
+        return self._sums.bytes + table + 8.0 * (3 * _BATCH + 3 * (m + 64) ** 2)
+
+    def work(self, rounds: int) -> float:
+        """How many operations so many rounds take, roughly."""
+        V, m = len(self._plan.lags), self._sums.m
+        heard = float(np.isfinite(self._plan.lags).sum())
+        return rounds * (1e6 + heard * m * m + V * (3e4 + 8 * m * m) + self._kinds * (m + 8.0) ** 3)
+
+    def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
+        """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
+        belief = Belief.nothing(len(offer.agents))
+        if t == 1:
+            return belief
+        self._sums.add(t - 1, record)
+        phi = self._sums.features(X)
+        m, ridge = self._sums.m, self._policy.ridge
+        totals = self._totals(t)
+        beyond = self._plan.outside(offer.agents, X, phi)
+        # each kind's rows together, padded to as many as its largest has
+        wanted = np.flatnonzero(judging[offer.agents])
+        wanted = wanted[np.argsort(self._kind[offer.agents[wanted]], kind="stable")]
+        kinds, first, counts = np.unique(
+            self._kind[offer.agents[wanted]], return_index=True, return_counts=True
+        )
+        cell = half(m)[2]
+        size = max(1, int(_BATCH // (m + int(counts.max(initial=1)) + 1) ** 2))
+        for start in range(0, len(kinds), size):
+            some = slice(start, start + size)
+            K = int(counts[some].max())
+            at = first[some, None] + np.minimum(np.arange(K), counts[some, None] - 1)
+            rows = wanted[at]
+            total = totals[kinds[some]]
+            A = total[:, 1 + m :][:, cell] + ridge * np.eye(m)
+            mean, Z, logdet = solved(A, total[:, 1 : 1 + m], phi[rows], np.zeros(len(rows)), ridge)
+            real = np.arange(K) < counts[some, None]
+            rows, scale = rows[real], self._a[offer.agents[rows[real]]]
+            spread = ridge * np.einsum("bkd,bkd->bk", Z, Z)[real]
+            group = np.nonzero(real)[0]
+            Belief(
+                scale * mean[real],
+                deviation(scale**2 * spread + beyond[rows]),
+                logdet[group],
+                total[group, 0].astype(np.int64),
+            ).put(belief, rows)
+        return belief
+
+    def similarity(self) -> Array:
+        """Return K_z where agents learn from each other, 0 elsewhere: (V, V)."""
+        assert isinstance(self._plan.kernel, JointKernel)
+        return np.where(np.isfinite(self._plan.lags), self._plan.kernel.K_z, 0.0)
+
+    def _totals(self, t: int) -> Array:
+        """Return the sums of all that each kind of agent has heard: count, c, half of A's cells."""
+        m = self._sums.m
+        i, j, _ = half(m)
+        a = self._a[:, None]
+        total = np.zeros((self._kinds, 1 + m + len(i)))
+        for lag, heard in self._weights.items():
+            if t - lag >= 1:
+                sums = Statistics.of(self._sums.rows(t - lag), m)
+                table = np.column_stack([sums.n, a * sums.b, a**2 * sums.S[:, i, j]])
+                total += heard @ table
+        return total
+
+
+def _sparse_or_dense(heard: BoolArray) -> Any:
+    """Take whichever multiplies faster."""
+    if heard.mean() > 0.05:
+        return heard.astype(np.float64)
+    from scipy.sparse import csr_array  # noqa: PLC0415 (heavy)
+
+    return csr_array(heard.astype(np.float64))

@@ -1,0 +1,81 @@
+"""The sums of every agent's observations, after each of the last rounds."""
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray
+from coopbandits.engines.record import Record
+from coopbandits.features import Basis
+from coopbandits.kernels import Kernel
+from coopbandits.policy import Plan
+from coopbandits.statistics import Spectrum, Statistics
+
+
+class Sums:
+    """Sums of features, kept for as many rounds as any news is old.
+
+    Attributes:
+        m: How many features there are.
+        after: The last round whose observations are counted.
+    """
+
+    def __init__(self, plan: Plan, kernel: Kernel, basis: Basis, dim: int) -> None:
+        self._kernel, self.basis = kernel, basis
+        self.m = basis.size(kernel, dim)
+        finite = plan.lags[np.isfinite(plan.lags)]
+        self.depth = int(finite.max()) + 1
+        self.after = 0
+        shape = (self.depth, len(plan.lags))
+        self._rows = np.zeros((*shape, Statistics.width(self.m)))
+        self._newest = np.zeros((*shape, self.m))
+        self._spectra: dict[int, Spectrum] = {}  # by round
+
+    @property
+    def bytes(self) -> float:
+        """How much memory they take."""
+        m = self.m
+        return 8.0 * self.depth * self._rows.shape[1] * (Statistics.width(m) + m * m + 3 * m)
+
+    def features(self, X: Array) -> Array:
+        """Return φ at n contexts: (n, d) -> (n, m)."""
+        return self.basis.features(self._kernel, X)
+
+    def add(self, t: int, record: Record) -> None:
+        """Count the observations of round t."""
+        phi = self.features(record.observed[t - 1])
+        before = self._rows[(t - 1) % self.depth]
+        self._rows[t % self.depth] = before + Statistics.rows(phi, record.rewards[t - 1])
+        self._newest[t % self.depth] = phi
+        self.after = t
+        self._spectra.pop(t - self.depth, None)
+
+    def rows(self, t: int) -> Array:
+        """Return the sums after round t: (V, p); 0 before the first."""
+        return self._rows[t % self.depth] if t > 0 else np.zeros_like(self._rows[0])
+
+    def newest(self, t: IntArray, agents: IntArray) -> Array:
+        """Return φ of what agents chose in rounds t > 0: (…) -> (…, m)."""
+        return np.asarray(self._newest[t % self.depth, agents])
+
+    def statistics(self, t: IntArray, agents: IntArray, *, spectrum: bool) -> Statistics:
+        """Return the statistics of agents after rounds t: (B, N) -> (B, N, …); 0 for t ≤ 0."""
+        known = (t > 0)[..., None]
+        rows = self._rows[t % self.depth, agents]
+        if not known.all():
+            rows *= known
+        if not spectrum:
+            return Statistics.of(rows, self.m)
+        s, Q, projected = (
+            np.empty((*t.shape, self.m)),
+            np.empty((*t.shape, self.m, self.m)),
+            np.empty((*t.shape, self.m)),
+        )
+        for round_ in np.unique(t):
+            here = t == round_
+            for part, whole in zip(self._spectrum(int(round_)), (s, Q, projected), strict=True):
+                whole[here] = part[agents[here]]
+        return Statistics.of(rows, self.m, (s, Q, projected))
+
+    def _spectrum(self, t: int) -> Spectrum:
+        if t not in self._spectra:
+            self._spectra[t] = Statistics.of(self.rows(max(t, 0)), self.m).spectrum
+        return self._spectra[t]

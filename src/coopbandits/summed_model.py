@@ -1,0 +1,126 @@
+"""What does one agent with finite features make of all that it has heard? Sums, and nothing more.
+
+Where a policy has `features=`, all that counts of an agent's observations are its sums
+(`statistics.py`), so memory and time per decision do not grow with them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.compositions import JointKernel, composition
+from coopbandits.model import Observation, views_of
+from coopbandits.policy import Plan, Policy
+from coopbandits.posterior import Belief, deviation
+from coopbandits.similarity import Learnt, Loadings
+from coopbandits.similarity.similarity import estimated, is_due, linked
+from coopbandits.statistics import Statistics
+from coopbandits.weights import Weights
+
+
+@dataclass(frozen=True, eq=False)
+class SummedModel:
+    """One agent's beliefs after so many observations; `learnt` makes the next.
+
+    Attributes:
+        policy: With features.
+        plan: Of the policy.
+        agent: Whose.
+        dim: d.
+        loadings: K_z between the agents listened to, as it was given or last estimated.
+        sums: (N, 2 + m + m²) the statistics of each agent listened to.
+        summaries: (N, p) what K_z is learnt from; (N, 0) where it is given.
+        estimated: From how many observations K_z was last estimated.
+    """
+
+    policy: Policy
+    plan: Plan
+    agent: int
+    dim: int
+    loadings: Loadings
+    sums: Array
+    summaries: Array
+    estimated: int = 0
+    sources: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        heard = np.flatnonzero(np.isfinite(self.plan.lags[self.agent]))
+        object.__setattr__(self, "sources", heard)
+
+    @classmethod
+    def empty(cls, policy: Policy, plan: Plan, agent: int, dim: int) -> "SummedModel":
+        """Make the model of an agent that has heard nothing."""
+        sources = np.flatnonzero(np.isfinite(plan.lags[agent]))
+        assert policy.features is not None
+        width = Statistics.width(policy.features.size(policy.kernel, dim))
+        if plan.learner is None:
+            assert isinstance(plan.kernel, JointKernel)
+            loadings = Loadings.of(plan.kernel.K_z[np.ix_(sources, sources)][None]).leading()
+            summaries = np.zeros((len(sources), 0))
+        else:
+            loadings = Loadings(np.zeros((1, len(sources), 1)), np.ones((1, len(sources))))
+            attached = np.zeros((1, plan.learner.attached(dim)))
+            row = plan.learner.summaries(np.zeros((1, dim)), attached, np.zeros(1))
+            summaries = np.zeros((len(sources), row.shape[1]))
+        return cls(policy, plan, agent, dim, loadings, np.zeros((len(sources), width)), summaries)
+
+    @property
+    def known(self) -> int:
+        """How many observations have been learnt."""
+        return int(self.sums[:, 0].sum())
+
+    def learnt(self, observations: Sequence[Observation]) -> "SummedModel":
+        """Return the model that has learnt more observations, this one unchanged."""
+        if not observations:
+            return self
+        assert self.policy.features is not None
+        origins, contexts, rewards = zip(*observations, strict=True)
+        x, y = np.array(contexts), np.array(rewards)
+        at = np.searchsorted(self.sources, origins)
+        phi = self.policy.features.features(self.policy.kernel, x[:, : self.dim])
+        sums, summaries = self.sums.copy(), self.summaries.copy()
+        np.add.at(sums, at, Statistics.rows(phi, y))
+        learner = self.plan.learner
+        if learner is None:
+            return replace(self, sums=sums)
+        np.add.at(summaries, at, learner.summaries(x[:, : self.dim], x[:, self.dim :], y))
+        new = replace(self, sums=sums, summaries=summaries)
+        similarity = self.policy.similarity
+        assert isinstance(similarity, Learnt)
+        counts = (np.array([n]) for n in (new.known, self.estimated, len(self.sources)))
+        if not is_due(similarity, *counts)[0]:
+            return new
+        views = views_of(self.sources[None], self._me, summaries[None])
+        return replace(new, loadings=estimated(learner, views), estimated=new.known)
+
+    def predict(self, contexts: Array) -> Belief:
+        """Return the belief at K contexts."""
+        assert self.policy.features is not None
+        phi = self.policy.features.features(self.policy.kernel, contexts)
+        counts = self._linked
+        statistics = Statistics.of(self.sums[None] * counts[None, :, None], phi.shape[1])
+        weights = Weights.pooled(
+            self.loadings.U * counts[None, :, None],
+            self.loadings.delta * counts,
+            self._me,
+            statistics,
+            self.policy.ridge,
+        )
+        mean, Z, logdet = weights.ask(phi[None])
+        agents = np.full(len(contexts), self.agent)
+        beyond = self.plan.outside(agents, contexts, phi)
+        variance = self.policy.ridge * np.einsum("kd,kd->k", Z[0], Z[0]) + beyond
+        count = np.full(len(contexts), int(statistics.n.sum()))
+        return Belief(mean[0], deviation(variance), np.full(len(contexts), logdet[0]), count)
+
+    @property
+    def _me(self) -> IntArray:
+        return np.searchsorted(self.sources, [self.agent])
+
+    @property
+    def _linked(self) -> BoolArray:
+        if self.plan.learner is None:  # the plan has dropped strangers
+            return np.ones(len(self.sources), dtype=np.bool_)
+        return linked(self.loadings, self._me, composition(self.policy.compose))[0]

@@ -1,0 +1,224 @@
+"""Sums of features that stand for a kernel: right up to what the features leave out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coopbandits as cb
+from coopbandits import engines
+from coopbandits.engines.mixed import MixedSums
+from coopbandits.errors import ParameterError
+from coopbandits.features import Exact, Fourier, Nystrom, reference
+from coopbandits.kernels import RBF, Linear, Matern
+from worlds import NETWORKS, network_contexts, ragged
+
+LEARNT = {
+    "evidence": cb.similarity.Evidence(groups=3),
+    "embedding": cb.similarity.MeanEmbedding(0.5),
+    "rank": cb.similarity.MeanEmbedding(0.5, rank=2),
+    "learned": cb.similarity.Learned(rank=2, steps=3),
+    "laplacian": cb.similarity.Laplacian.by_evidence((0.1, 1.0)),
+}
+BASES = {"nystrom": Nystrom(np.random.default_rng(3).normal(size=(6, 3))), "fourier": Fourier(8)}
+
+
+def played(problem, policy, engine, rounds=9, seed=1):
+    return cb.play(problem, policy, rounds=rounds, seed=seed, engine=engine)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(engines, "PATIENCE", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("basis", BASES)
+@pytest.mark.parametrize("name", ["grid", "two parts", "directed"])
+def test_agents_with_features_do_what_the_engine_does(name, basis):
+    network = NETWORKS[name]
+    V = len(network)
+    known = cb.similarity.Known(contexts=network_contexts(V), kernel=RBF())
+    for similarity in (known, cb.similarity.Clusters(np.arange(V) % 2), *LEARNT.values()):
+        for make in (cb.CoopKernelUCB, cb.EagerKernelUCB):
+            policy = make(
+                kernel=Matern(1.5) if basis == "fourier" else RBF(1.5),
+                similarity=similarity,
+                ttl=2,
+                ridge=0.6,
+                width=cb.width.SelfNormalised(norm=0.5, noise=0.7),
+                features=BASES[basis],
+            )
+            problem = ragged(network, 3)
+            one, two = (played(problem, policy, engine) for engine in ("sparse", "messages"))
+            np.testing.assert_array_equal(one.actions, two.actions)
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(1, 7),
+    st.floats(0.1, 0.9),
+    st.integers(1, 3),
+    st.integers(1, 6),
+    st.integers(0, 2**16),
+    st.sampled_from(["known", "same", *LEARNT]),
+)
+def test_agents_and_engine_agree_on_random_networks(V, p, ttl, rounds, seed, which):
+    network = cb.Network.erdos_renyi(V, p, seed=seed)
+    similarity = {
+        "known": cb.similarity.Known(contexts=network_contexts(V), kernel=RBF()),
+        "same": cb.similarity.Same(),
+        **LEARNT,
+    }[which]
+    policy = cb.EagerKernelUCB(
+        kernel=RBF(), similarity=similarity, ttl=ttl, eta=0.7, features=BASES["nystrom"]
+    )
+    problem = ragged(network, seed, rounds=rounds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engines, "PATIENCE", 0.0)
+        one, two = (
+            played(problem, policy, engine, rounds, seed) for engine in ("sparse", "messages")
+        )
+    np.testing.assert_array_equal(one.actions, two.actions)
+
+
+@pytest.mark.parametrize("similarity", [*LEARNT, "known"])
+def test_features_that_are_the_kernel_change_nothing(similarity, impatient):
+    network = NETWORKS["grid"]
+    K_z = cb.similarity.Known(contexts=network_contexts(len(network)), kernel=RBF())
+    given = {**LEARNT, "known": K_z}[similarity]
+    plain, featured = (
+        cb.EagerKernelUCB(kernel=Linear(), similarity=given, ttl=2, features=features)
+        for features in (None, Exact())
+    )
+    problem = ragged(network, 3)
+    expected = played(problem, plain, "exact").actions
+    for engine in ("sparse", "messages"):
+        np.testing.assert_array_equal(played(problem, featured, engine).actions, expected)
+
+
+def literal(basis, kernel, K_z, data, v, X, ridge):
+    """Mean and variance of a kernel φᵀφ', with the variance outside of φ's span put back."""
+    u, C, y = data
+    phi, query = basis.features(kernel, C), basis.features(kernel, X)
+    K = K_z[np.ix_(u, u)] * (phi @ phi.T) + ridge * np.eye(len(u))
+    across = K_z[u, v][:, None] * (phi @ query.T)
+    mean = across.T @ np.linalg.solve(K, y)
+    variance = K_z[v, v] * kernel.diagonal(X) - np.sum(across * np.linalg.solve(K, across), axis=0)
+    return mean, variance
+
+
+@pytest.mark.parametrize("basis", BASES)
+def test_an_agents_belief_is_that_of_the_features_kernel_optimistic_outside_its_span(rng, basis):
+    network, kernel = cb.Network.complete(4), RBF(1.5)
+    K_z = cb.similarity.Known(contexts=network_contexts(4), kernel=RBF())
+    policy = cb.EagerKernelUCB(
+        kernel=kernel, similarity=K_z, ridge=0.4, eta=1.0, features=BASES[basis]
+    )
+    agent = policy.agent(2, network)
+    u, X, y = rng.integers(4, size=30), rng.normal(size=(30, 3)), rng.normal(size=30)
+    for t, (origin, x, reward) in enumerate(zip(u, X, y, strict=True), start=1):
+        if origin == 2:
+            agent.observe(x, reward)
+        else:
+            agent.receive(cb.Message(t, int(origin), x, float(reward), 1))
+    offered = rng.normal(size=(5, 3))
+    decision = agent.decide(offered)
+    matrix = K_z.matrix(network)
+    mean, variance = literal(BASES[basis], kernel, matrix, (u, X, y), 2, offered, 0.4)
+    assert decision.index == int(np.argmax(mean + np.sqrt(variance / 0.4)))
+    assert decision.mean == pytest.approx(mean[decision.index], rel=1e-8)
+    assert decision.std == pytest.approx(np.sqrt(variance[decision.index]), rel=1e-8)
+    assert agent.known == 30
+
+
+@pytest.mark.parametrize("similarity", ["evidence", "embedding", "rank"])
+def test_patience_inflates_the_variance_by_no_more_than_it_says(similarity, monkeypatch):
+    """σ² of beliefs that stand is between that of all news and (1 + patience) times it."""
+    stand, ratios = MixedSums._stand, []
+
+    def checked(self, t, views, phi, record):
+        mean, variance, logdet, count = stand(self, t, views, phi, record)
+        _, afresh, _, _ = self._afresh(t, views, phi)
+        ratios.append((variance / np.maximum(afresh, 1e-300)).ravel())
+        return mean, variance, logdet, count
+
+    monkeypatch.setattr(MixedSums, "_stand", checked)
+    for patience in (0.3, 2.0):
+        ratios.clear()
+        monkeypatch.setattr(engines, "PATIENCE", patience)
+        network = cb.Network.erdos_renyi(12, 0.5, seed=1)
+        problem = cb.problems.clustered_linear(network, dim=3, clusters=np.arange(12) % 3)
+        policy = cb.EagerKernelUCB(
+            kernel=RBF(), similarity=LEARNT[similarity], eta=0.3, features=BASES["nystrom"]
+        )
+        played(problem, policy, "sparse", rounds=40)
+        ratio = np.concatenate(ratios)
+        assert ratio.min() > 1 - 1e-9
+        assert ratio.max() < 1 + patience
+        assert ratio.max() > 1.05  # it does wait
+
+
+def test_the_reference_tells_about_every_context_of_the_sample_up_to_the_tolerance(rng):
+    X = rng.normal(size=(60, 2))
+    for kernel in (RBF(), Matern(2.5, 2.0), Linear() + RBF()):
+        for tolerance in (0.3, 1e-3):
+            basis = reference(kernel, X, most=60, tolerance=tolerance)
+            phi = basis.features(kernel, X)
+            left = kernel.diagonal(X) - (phi**2).sum(axis=1)
+            assert left.max() <= tolerance * kernel.diagonal(X).max() * (1 + 1e-6)
+            fewer = Nystrom(basis.reference[:-1]).features(kernel, X)
+            gap = (kernel.diagonal(X) - (fewer**2).sum(axis=1)).max()
+            assert gap > tolerance * kernel.diagonal(X).max()
+    assert len(reference(RBF(), X, most=5).reference) == 5
+    assert len(reference(RBF(), np.ones((4, 2))).reference) == 1
+    assert len(reference(Linear(), np.zeros((4, 2))).reference) == 1
+
+
+@pytest.mark.parametrize("engine", ["exact", "statistics", "sparse"])
+def test_an_agent_that_hears_nothing_for_long_is_an_agent_alone(engine):
+    network = cb.Network.from_edges([(0, 1)], agents=3)
+    problem = cb.problems.clustered_linear(network, dim=2, actions=3, clusters=[0, 0, 1])
+    runs = [
+        played(problem, policy, engine, rounds=1000)
+        for policy in (
+            cb.EagerKernelUCB(kernel=Linear(), similarity=problem.similarity),
+            cb.LinUCB(),
+        )
+    ]
+    np.testing.assert_array_equal(runs[0].actions[:, 2], runs[1].actions[:, 2])
+    assert runs[0].engine == engine
+
+
+@pytest.mark.parametrize("engine", ["exact", "sparse", "messages"])
+def test_one_agent_and_one_round_and_one_context_again_and_again(engine):
+    contexts = np.tile(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), (30, 1, 1, 1))
+    rewards = np.tile(np.array([0.0, 0.0, 1.0]), (30, 1, 1))
+    problem = cb.problems.table(cb.Network.complete(1), contexts, rewards)
+    policy = cb.KernelUCB(kernel=RBF(), eta=0.1)
+    if engine == "messages":
+        policy = cb.KernelUCB(kernel=RBF(), eta=0.1, features=Nystrom(contexts[0, 0]))
+    run = played(problem, policy, engine, rounds=30)
+    assert (run.actions[3:] == 2).all()
+    assert played(problem, policy, engine, rounds=1).actions.shape == (1, 1)
+
+
+def test_what_sums_cannot_do_is_refused():
+    network = cb.Network.path(3)
+    problem = cb.problems.kernel(network, dim=2)
+    with pytest.raises(ParameterError, match=r"features= needs compose='hadamard'"):
+        cb.EagerKernelUCB(kernel=RBF(), compose="sum", features=Fourier(8))
+    with pytest.raises(ParameterError, match="is no basis"):
+        cb.KernelUCB(kernel=RBF(), features=64)
+    for policy in (
+        cb.EagerKernelUCB(kernel=RBF(), similarity=cb.similarity.Same(), compose="sum"),
+        cb.Centralised(kernel=RBF()),
+        cb.EagerKernelUCB(kernel=RBF(), similarity=cb.similarity.MeanEmbedding(refresh="frozen")),
+    ):
+        with pytest.raises(ParameterError, match="the sparse engine needs compose='hadamard'"):
+            played(problem, policy, "sparse")
+    featured = cb.KernelUCB(kernel=RBF(), features=Fourier(8))
+    for engine in ("exact", "statistics"):
+        with pytest.raises(ParameterError, match=r"the policy has features=.*take engine='sparse'"):
+            played(problem, featured, engine)
+    assert played(problem, featured, "auto").engine == "sparse"
