@@ -114,6 +114,21 @@ def half(m: int) -> tuple[IntArray, IntArray, IntArray]:
     return i, j, cell
 
 
+def inverted(P: Array) -> Array:
+    """Return P⁻¹ of positive definite matrices, faster than by elimination: (…, m, m).
+
+    One Cholesky factor of P bordered by the identity holds L⁻ᵀ.
+    """
+    m = P.shape[-1]
+    bordered = np.zeros((*P.shape[:-2], 2 * m, 2 * m))
+    bordered[..., :m, :m] = P
+    index = np.arange(m)
+    bordered[..., m + index, index] = 1.0
+    bordered[..., m + index, m + index] = 1e200  # so large that it changes nothing
+    half_inverse = np.linalg.cholesky(bordered)[..., m:, :m]
+    return np.asarray(half_inverse @ np.swapaxes(half_inverse, -1, -2))
+
+
 def halves(P: Array, h: Array, bound: Array) -> tuple[Array, Array]:
     """Return ½hᵀP⁻¹h and ½ log det P, given a bound above hᵀP⁻¹h: (…, m, m), (…, m), (…).
 
@@ -139,14 +154,24 @@ def coupled(U: Array, shared: Statistics) -> tuple[Array, Array]:
     Returns:
         Σ_u U_uU_uᵀ ⊗ S̃_u (B, rm, rm) and Σ_u U_u ⊗ b̃_u (B, rm).
     """
-    B, _, r = U.shape
-    m = shared.b.shape[-1]
-    one, other, pair = half(r)
-    i, _, cell = half(m)
-    blocks = np.swapaxes(U[..., one] * U[..., other], 1, 2) @ shared.packed
-    places = (pair[:, None, :, None] * len(i) + cell[None, :, None, :]).reshape(-1)
-    A = blocks.reshape(B, -1)[:, places].reshape(B, r * m, r * m)
-    return A, (np.swapaxes(U, 1, 2) @ shared.b).reshape(B, r * m)
+    return unpacked(np.swapaxes(pairs(U), 1, 2) @ shared.packed, np.swapaxes(U, 1, 2) @ shared.b)
+
+
+def pairs(U: Array) -> Array:
+    """Return the different numbers of each U_uU_uᵀ: (…, r) -> (…, r(r + 1)/2)."""
+    one, other, _ = half(U.shape[-1])
+    return np.asarray(U[..., one] * U[..., other])
+
+
+def unpacked(blocks: Array, c: Array) -> tuple[Array, Array]:
+    """Lay out sums over agents of what pairs of parts share, and of each part.
+
+    (B, r(r + 1)/2, m(m + 1)/2), (B, r, m) -> (B, rm, rm), (B, rm).
+    """
+    B, r, m = c.shape
+    pair, cell = half(r)[2], half(m)[2]
+    places = pair[:, None, :, None] * blocks.shape[2] + cell[None, :, None, :]
+    return blocks.reshape(B, -1)[:, places.reshape(-1)].reshape(B, r * m, r * m), c.reshape(B, -1)
 
 
 def joint_log_evidence(

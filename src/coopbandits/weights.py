@@ -27,6 +27,16 @@ _CORNER = 1e200
 
 
 @dataclass(frozen=True, eq=False)
+class OwnPart:
+    """Of B agents themselves: U_v (B, r), δ_v (B,), S_v (B, m, m), b_v (B, m)."""
+
+    U: Array
+    delta: Array
+    S: Array
+    b: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Weights:
     """What is known of B agents' shared and own parts.
 
@@ -57,32 +67,35 @@ class Weights:
             statistics: (B, N, …) of all agents, its own included; 0 for those not heard from.
             ridge: λ.
         """
-        B, _, r = U.shape
-        m, rows = statistics.b.shape[-1], np.arange(len(me))
-        own = delta[rows, me]
+        rows = np.arange(len(me))
         others = delta.copy()
         others[rows, me] = 0.0
         if others.any():
             shared, logdets = statistics.shared(others / ridge)
             logdet = logdets.sum(axis=1)
         else:
-            shared, logdet = statistics, np.zeros(B)
-        shared_A, shared_c = coupled(U, shared)
-        if not own.any():  # nobody has a part of its own
-            shared_A[:, np.arange(r * m), np.arange(r * m)] += ridge
-            return cls(shared_A, shared_c, U[rows, me], logdet, ridge)
-        D = (r + 1) * m
-        A, c = np.zeros((B, D, D)), np.empty((B, D))
-        A[:, : r * m, : r * m], c[:, : r * m] = shared_A, shared_c
-        root = np.sqrt(own)
-        S, b = statistics.S[rows, me], statistics.b[rows, me]
-        cross = (root[:, None] * U[rows, me])[:, None, :, None] * S[:, :, None, :]
-        A[:, r * m :, : r * m] = cross.reshape(B, m, r * m)
-        A[:, r * m :, r * m :] = own[:, None, None] * S
-        c[:, r * m :] = root[:, None] * b
-        index = np.arange(D)
-        A[:, index, index] += ridge
-        return cls(A, c, np.column_stack([U[rows, me], root]), logdet, ridge)
+            shared, logdet = statistics, np.zeros(len(me))
+        own = OwnPart(U[rows, me], delta[rows, me], statistics.S[rows, me], statistics.b[rows, me])
+        return cls.of(*coupled(U, shared), own, logdet, ridge)
+
+    @classmethod
+    def of(cls, A: Array, c: Array, own: "OwnPart", logdet: Array, ridge: float) -> "Weights":
+        """Add agents' own parts to what is pooled about the shared ones: (B, rm, rm), (B, rm)."""
+        B, D = c.shape
+        if not own.delta.any():
+            A[:, np.arange(D), np.arange(D)] += ridge
+            return cls(A, c, own.U, logdet, ridge)
+        m = own.b.shape[-1]
+        whole, target = np.zeros((B, D + m, D + m)), np.empty((B, D + m))
+        whole[:, :D, :D], target[:, :D] = A, c
+        root = np.sqrt(own.delta)
+        cross = (root[:, None] * own.U)[:, None, :, None] * own.S[:, :, None, :]
+        whole[:, D:, :D] = cross.reshape(B, m, D)
+        whole[:, D:, D:] = own.delta[:, None, None] * own.S
+        target[:, D:] = root[:, None] * own.b
+        index = np.arange(D + m)
+        whole[:, index, index] += ridge
+        return cls(whole, target, np.column_stack([own.U, root]), logdet, ridge)
 
     def ask(self, phi: Array) -> tuple[Array, Array, Array]:
         """Return what is believed at K rows of features of each agent: (B, K, m).

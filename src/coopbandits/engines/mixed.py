@@ -17,10 +17,13 @@ from coopbandits.features import Basis
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, deviation
 from coopbandits.problems.problem import Round
-from coopbandits.weights import Weights
+from coopbandits.statistics import Statistics, pairs, unpacked
+from coopbandits.weights import OwnPart, Weights
 
 # Views are worked on in batches of about this many numbers.
 _BATCH = 300_000
+# A view of more than this share of all agents is as wide as all of them.
+_WIDE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,7 @@ class _Views:
     me: IntArray
     U: Array
     delta: Array
+    wide: bool = False
 
     def after(self, t: int) -> IntArray:
         """The last round of each agent that has arrived by the decisions of round t: (B, N)."""
@@ -47,6 +51,7 @@ class _Views:
             self.me[index],
             self.U[index],
             self.delta[index],
+            self.wide,
         )
 
 
@@ -153,11 +158,49 @@ class MixedSums:
 
     def _pooled(self, t: int, views: _Views) -> tuple[Weights, IntArray]:
         """Pool all that has arrived, and count it."""
+        if views.wide:
+            return self._pooled_wide(t, views)
         statistics = self._sums.statistics(
             views.after(t), views.agents, spectrum=bool(views.delta.any())
         )
         weights = Weights.pooled(views.U, views.delta, views.me, statistics, self._policy.ridge)
         return weights, statistics.n.sum(axis=1).astype(np.int64)
+
+    def _pooled_wide(self, t: int, views: _Views) -> tuple[Weights, IntArray]:
+        """Pool what has arrived where nearly everyone counts: columns are all V agents in order.
+
+        What an agent has sent is then the same for all who have it, and
+        S̃ = Σ_k s_k/(1 + cs_k) q_kq_kᵀ is a product of one small matrix for each agent with the
+        views' numbers.
+        """
+        ridge, m, B = self._policy.ridge, self._sums.m, len(views.whose)
+        rows = np.arange(B)
+        share = views.delta / ridge
+        share[rows, views.me] = 0.0
+        one_lag = np.swapaxes(pairs(views.U), 1, 2)
+        blocks = np.zeros((B, one_lag.shape[1], m * (m + 1) // 2))
+        c, logdet, count = np.zeros((B, views.U.shape[2], m)), np.zeros(B), np.zeros(B)
+        for lag in np.unique(views.lags[np.isfinite(views.lags)]).astype(np.int64):
+            if t - lag < 1:
+                continue
+            here = views.lags == lag
+            sums = Statistics.of(self._sums.rows(t - lag), m)
+            weight, loading = one_lag * here[:, None, :], views.U * here[..., None]
+            count += here @ sums.n
+            if not share.any():
+                blocks += weight @ sums.packed
+                c += np.swapaxes(loading, 1, 2) @ sums.b
+                continue
+            s, Q, projected, outer = self._sums.spread(t - lag)
+            grown = 1.0 + share[..., None] * s
+            S = np.swapaxes(np.swapaxes(s / grown, 0, 1) @ outer, 0, 1)
+            b = np.swapaxes(np.swapaxes(projected / grown, 0, 1) @ np.swapaxes(Q, 1, 2), 0, 1)
+            blocks += weight @ S
+            c += np.swapaxes(loading, 1, 2) @ b
+            logdet += (_log_product(grown) * here).sum(axis=1)
+        mine = Statistics.of(self._sums.rows(t - 1)[views.whose], m)
+        own = OwnPart(views.U[rows, views.me], views.delta[rows, views.me], mine.S, mine.b)
+        return Weights.of(*unpacked(blocks, c), own, logdet, ridge), count.astype(np.int64)
 
     def _afresh(self, t: int, views: _Views, phi: Array) -> tuple[Array, Array, Array, IntArray]:
         """Return mean (B, K), variance (B, K), log det (B,) and count (B,) from all news."""
@@ -224,11 +267,14 @@ class MixedSums:
         own = ((estimates.delta > 0) & linked).any(axis=1)
         order = np.lexsort([N, own, r])
         cut: list[_Views] = []
-        start = 0
+        start, V = 0, len(N)
         while start < len(order):
             rank, alike = r[order[start]], (r[order[start]], own[order[start]])
+            wide = bool(N[order[start]] > _WIDE * V)
             end, most = start, 0
             while end < len(order) and (r[order[end]], own[order[end]]) == alike:
+                if (N[order[end]] > _WIDE * V) != wide:
+                    break
                 numbers = (end + 1 - start) * (
                     N[order[end]] * (m + 1) ** 2 + ((rank + 1) * m + 9) ** 2
                 )
@@ -236,7 +282,9 @@ class MixedSums:
                     break
                 most = max(most, int(N[order[end]]))
                 end += 1
-            cut.append(self._part(order[start:end], linked, used, most, int(rank)))
+            whose = order[start:end]
+            part = self._part(whose, linked, used, most, int(rank))
+            cut.append(_widened(part, V) if wide else part)
             start = end
         return cut
 
@@ -255,3 +303,24 @@ class MixedSums:
             U=U * real[..., None],
             delta=estimates.delta[whose][rows, first] * real,
         )
+
+
+def _widened(views: _Views, V: int) -> _Views:
+    """Lay views out with a column for each of V agents."""
+    B, _, r = views.U.shape
+    row, column = np.nonzero(np.isfinite(views.lags))
+    at = row, views.agents[row, column]
+    lags, delta, U = np.full((B, V), np.inf), np.zeros((B, V)), np.zeros((B, V, r))
+    lags[at], delta[at], U[at] = (
+        views.lags[row, column], views.delta[row, column], views.U[row, column]
+    )  # fmt: skip
+    agents = np.broadcast_to(np.arange(V), (B, V))
+    return _Views(views.whose, agents, lags, views.whose, U, delta, wide=True)
+
+
+def _log_product(values: Array) -> Array:
+    """Return Σ log over the last axis, with a logarithm for eight numbers together."""
+    total = np.zeros(values.shape[:-1])
+    for start in range(0, values.shape[-1], 8):
+        total += np.log(values[..., start : start + 8].prod(axis=-1))
+    return total

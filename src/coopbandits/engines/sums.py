@@ -7,7 +7,7 @@ from coopbandits.engines.record import Record
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.policy import Plan
-from coopbandits.statistics import Spectrum, Statistics
+from coopbandits.statistics import Spectrum, Statistics, half
 
 
 class Sums:
@@ -28,6 +28,7 @@ class Sums:
         self._rows = np.zeros((*shape, Statistics.width(self.m)))
         self._newest = np.zeros((*shape, self.m))
         self._spectra: dict[int, Spectrum] = {}  # by round
+        self._outer: dict[int, tuple[Array, Array, Array, Array]] = {}
 
     @property
     def bytes(self) -> float:
@@ -74,6 +75,15 @@ class Sums:
             for part, whole in zip(self._spectrum(int(round_)), (s, Q, projected), strict=True):
                 whole[here] = part[agents[here]]
         return Statistics.of(rows, self.m, (s, Q, projected))
+
+    def spread(self, t: int) -> tuple[Array, Array, Array, Array]:
+        """Return all agents' spectra after round t, and half of each q_kq_kᵀ: (V, m, ·)."""
+        if t not in self._outer:
+            s, Q, projected = self._spectrum(t)
+            i, j, _ = half(self.m)
+            outer = np.swapaxes(Q[:, i, :] * Q[:, j, :], 1, 2)
+            self._outer = {t: (s, Q, projected, outer)}
+        return self._outer[t]
 
     def _spectrum(self, t: int) -> Spectrum:
         if t not in self._spectra:

@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.statistics import Statistics, half, halves
+from coopbandits.statistics import Statistics, half, halves, inverted
 
 # Numbers of evidence closer than this are equal: rounding must not choose.
 CLOSE = 1e-6
@@ -184,23 +184,28 @@ class Groups:
         i, j, cell = half(m)
         twice = np.where(i == j, 1.0, 2.0)  # each cell off the diagonal stands for two
         S, b = self.shared.packed, self.shared.b
-        noise, q = self.noise[:, None, None], self.shared.q[..., None]
-        r, share = self.r, self.share
+        S_t, b_t = np.swapaxes(S, 1, 2), np.swapaxes(b, 1, 2)
+        noise, others = self.noise[:, None, None], self.others[:, None, :]
+        members, share = np.ascontiguousarray(np.swapaxes(self.r, 1, 2)), self.share  # (B, G, N)
         alive = share > 0
         for weight in weights:
-            members = np.swapaxes(r, 1, 2)
             P = (members @ S)[..., cell] + self.ratio[:, None, None, None] * np.eye(m)
-            inverse = np.linalg.inv(P)
+            inverse = inverted(P)
             mean = (inverse @ (members @ b)[..., None])[..., 0]
             second = mean[..., i] * mean[..., j] + noise * inverse[..., i, j]
-            misfit = q - 2 * b @ np.swapaxes(mean, 1, 2)
-            misfit += S @ np.swapaxes(second * twice, 1, 2)
-            fit = -0.5 * misfit / noise
+            # −misfit/2σ², but for what is the same in every group
+            fit = (mean / noise) @ b_t
+            fit -= (second * (0.5 * twice) / noise) @ S_t
             if self.contexts is not None:
-                fit += self.contexts.loglik(r)
-            r = _softmax(weight * fit + _log(share)[:, None, :]) * self.others[..., None]
-            share = _shares(r, alive)
-        return replace(self, r=r, share=share)
+                fit += np.swapaxes(self.contexts.loglik(np.swapaxes(members, 1, 2)), 1, 2)
+            fit *= weight
+            fit += _log(share)[..., None]
+            fit -= fit.max(axis=1, keepdims=True)
+            np.exp(fit, out=fit)
+            fit *= others / fit.sum(axis=1, keepdims=True)
+            members = fit
+            share = _shares(np.swapaxes(members, 1, 2), alive)
+        return replace(self, r=np.swapaxes(members, 1, 2), share=share)
 
     def _sums(self, weight: Array) -> tuple[Array, ...]:
         """Pool agents by weights (B, G, N): S, b, q, how many; context samples and their sum."""

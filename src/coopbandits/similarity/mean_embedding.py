@@ -149,32 +149,30 @@ class EmbeddingLearner:
 
     def distances(self, views: Views) -> Array:
         """Return the MMD between all agents of each view: (B, N, N)."""
-        sums = views.summaries[..., 1:]
-        n = np.maximum(sums[..., 0], 1.0)
-        total, own = sums[..., 1:-1], sums[..., -1]
-        mean = total / n[..., None]
-        # around the view's own mean: distances of embeddings far from 0 keep their digits
-        heard = views.heard[..., None]
-        centre = (mean * heard).sum(axis=1) / np.maximum(heard.sum(axis=1), 1)
-        rounding = 1e-24 * (centre**2).sum(axis=1)[:, None, None]
-        own = (
-            own - 2 * np.einsum("bnm,bm->bn", total, centre) + n * (centre**2).sum(axis=1)[:, None]
-        )
-        mean = mean - centre[:, None, :]
-        cross = mean @ np.swapaxes(mean, 1, 2)
-        within = np.einsum("bnm,bnm->bn", mean, mean)
+        sums = views.table[:, 1:]
+        n = np.maximum(sums[:, 0], 1.0)
+        total, own = sums[:, 1:-1], sums[:, -1]
+        mean = total / n[:, None]
+        # around the mean of all: distances of embeddings far from 0 keep their digits
+        heard = (views.table[:, :1] > 0) & (sums[:, :1] > 0)
+        centre = (mean * heard).sum(axis=0) / max(heard.sum(), 1)
+        rounding = 1e-24 * (centre**2).sum()
+        own = own - 2 * total @ centre + n * (centre**2).sum()
+        mean = mean - centre
+        within = np.einsum("pm,pm->p", mean, mean)
+        cross = mean @ mean.T
         if self.similarity.unbiased:
             pairs = np.maximum(n * (n - 1), 1.0)
             within = np.where(n > 1, (n**2 * within - own) / pairs, within)
-        squared = within[:, :, None] - 2 * cross + within[:, None, :]
-        index = np.arange(squared.shape[1])
-        squared[:, index, index] = 0.0
-        return np.sqrt(np.where(squared > rounding, squared, 0.0))
+        squared = within[:, None] - 2 * cross + within[None, :]
+        np.fill_diagonal(squared, 0.0)
+        distance = np.sqrt(np.where(squared > rounding, squared, 0.0))
+        return np.asarray(distance[views.index[:, :, None], views.index[:, None, :]])
 
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
         similarity, distance = self.similarity, self.distances(views)
-        heard = views.heard & (views.summaries[..., 1] > 0)
+        heard = views.heard & (views.table[:, 1] > 0)[views.index]
         scale = self._scales(distance, heard)
         K_z = np.exp(-distance / scale[:, None, None])
         # who has not been heard from is like nobody but itself: δ = 1
