@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PEERS := .venv-peers/.ready
 
 # One BLAS thread per process: runs are parallel over trials and test workers, and results
 # do not depend on how many cores a machine has.
@@ -10,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: demo trust test test-all lint types format clean
+.PHONY: demo trust test test-all bench lint types format clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -23,6 +24,11 @@ test: lint types
 
 test-all: lint types
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow"
+
+# Peers live in an environment of their own: torch alone is larger than all the rest.
+bench: $(READY) $(PEERS)
+	$(BIN)/python benchmarks/speed.py run
+	$(BIN)/python benchmarks/speed.py table
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -41,5 +47,10 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(READY)
 
+$(PEERS): benchmarks/constraints.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c benchmarks/constraints.txt mabwiser river scikit-learn botorch
+	@touch $(PEERS)
+
 clean:
-	rm -rf $(VENV) build out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) .venv-peers build out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info

@@ -29,7 +29,7 @@ from coopbandits.policy import Plan, Policy, plan
 
 ENGINES = ("exact", "statistics", "sparse", "messages")
 # By how much σ² may lag behind others' news where posteriors are sparse: see `MixedSums`.
-PATIENCE = 1.0
+PATIENCE = 3.0
 
 __all__ = ["ENGINES", "Engine", "applies", "engine_for"]
 

@@ -24,6 +24,8 @@ from coopbandits.weights import OwnPart, Weights
 _BATCH = 300_000
 # A view of more than this share of all agents is as wide as all of them.
 _WIDE = 0.3
+# With more features than this, one matrix for each agent takes longer than one for each view.
+_NARROW = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,17 +270,18 @@ class MixedSums:
         order = np.lexsort([N, own, r])
         cut: list[_Views] = []
         start, V = 0, len(N)
+        widest = _WIDE * V if m <= _NARROW else np.inf
         while start < len(order):
             rank, alike = r[order[start]], (r[order[start]], own[order[start]])
-            wide = bool(N[order[start]] > _WIDE * V)
+            wide = bool(widest < N[order[start]])
             end, most = start, 0
             while end < len(order) and (r[order[end]], own[order[end]]) == alike:
-                if (N[order[end]] > _WIDE * V) != wide:
+                if (widest < N[order[end]]) != wide:
                     break
                 numbers = (end + 1 - start) * (
                     N[order[end]] * (m + 1) ** 2 + ((rank + 1) * m + 9) ** 2
                 )
-                if end > start and numbers > _BATCH:
+                if end > start and numbers > (10 * _BATCH if self._patience else _BATCH):
                     break
                 most = max(most, int(N[order[end]]))
                 end += 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray
+from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.record import Record
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
@@ -27,7 +27,8 @@ class Sums:
         shape = (self.depth, len(plan.lags))
         self._rows = np.zeros((*shape, Statistics.width(self.m)))
         self._newest = np.zeros((*shape, self.m))
-        self._spectra: dict[int, Spectrum] = {}  # by round
+        # by round: the agents' spectra, and whose have been asked for
+        self._spectra: dict[int, tuple[Spectrum, BoolArray]] = {}
         self._outer: dict[int, tuple[Array, Array, Array, Array]] = {}
 
     @property
@@ -72,20 +73,31 @@ class Sums:
         )
         for round_ in np.unique(t):
             here = t == round_
-            for part, whole in zip(self._spectrum(int(round_)), (s, Q, projected), strict=True):
+            kept = self._spectrum(int(round_), agents[here])
+            for part, whole in zip(kept, (s, Q, projected), strict=True):
                 whole[here] = part[agents[here]]
         return Statistics.of(rows, self.m, (s, Q, projected))
 
     def spread(self, t: int) -> tuple[Array, Array, Array, Array]:
         """Return all agents' spectra after round t, and half of each q_kq_kᵀ: (V, m, ·)."""
         if t not in self._outer:
-            s, Q, projected = self._spectrum(t)
+            s, Q, projected = self._spectrum(t, np.arange(self._newest.shape[1]))
             i, j, _ = half(self.m)
             outer = np.swapaxes(Q[:, i, :] * Q[:, j, :], 1, 2)
             self._outer = {t: (s, Q, projected, outer)}
         return self._outer[t]
 
-    def _spectrum(self, t: int) -> Spectrum:
+    def _spectrum(self, t: int, agents: IntArray) -> Spectrum:
+        """Return all agents' spectra after round t, of which those of some are right."""
+        V, m = self._newest.shape[1:]
         if t not in self._spectra:
-            self._spectra[t] = Statistics.of(self.rows(max(t, 0)), self.m).spectrum
-        return self._spectra[t]
+            nothing = np.zeros((V, m)), np.zeros((V, m, m)), np.zeros((V, m))
+            self._spectra[t] = nothing, np.zeros(V, dtype=np.bool_)
+        kept, done = self._spectra[t]
+        new = np.unique(agents[~done[agents]])
+        if new.size:
+            found = Statistics.of(self.rows(max(t, 0))[new], m).spectrum
+            for part, whole in zip(found, kept, strict=True):
+                whole[new] = part
+            done[new] = True
+        return kept

@@ -29,9 +29,9 @@ from coopbandits.statistics import Statistics
 
 _CORRELATIONS = (1.0, 0.95, 0.85, 0.6)
 # Odds below this are none, and what is as certain is certain: strangers are strangers then.
-_SMALLEST = 1e-3
+_SMALLEST = 0.02
 # Views are worked on in batches of about this many numbers, what goes over all agents in blocks.
-_BATCH, _BLOCK = 4_000_000, 200_000
+_BATCH, _BLOCK = 1_000_000, 200_000
 # By how many deviations agents' context means must differ more than chance, to be looked at.
 _SIGNIFICANT = 4.0
 
@@ -156,7 +156,7 @@ class EvidenceLearner:
                 places[telling[better]], rho[telling[better]] = found[better], its_rho[better]
         silent = ~sane
         silent[np.arange(B), views.me] &= views.heard[np.arange(B), views.me]
-        return _packed(np.where(silent[..., None], 0.0, places), rho)
+        return _packed(np.where(silent[..., None], 0.0, places), rho, views.me)
 
     def _features(self, p: int) -> int:
         """How many features m make summaries of p numbers?"""
@@ -260,9 +260,16 @@ def _telling(law: Contexts, heard: BoolArray) -> BoolArray:
     return np.asarray(spread > freedom + _SIGNIFICANT * np.sqrt(2 * freedom))
 
 
-def _packed(places: Array, rho: Array) -> Loadings:
-    """Settle what is as good as certain, give back what nobody shares, put used columns first."""
-    R = np.where(places < _SMALLEST, 0.0, np.where(places > 1.0 - _SMALLEST, 1.0, places))
+def _packed(places: Array, rho: Array, me: IntArray) -> Loadings:
+    """Keep the groups that the asking agent may be in, and settle what is as good as certain.
+
+    What others share in a group that the asking agent is not in is given back to each as its own:
+    K_z between the asking agent and everyone stays, and it learns the same but for what such groups
+    say about agents that may be in one of them.
+    """
+    mine = places[np.arange(len(me)), me] >= _SMALLEST
+    R = np.where(places > 1.0 - _SMALLEST, 1.0, places)
+    R = np.where((places < _SMALLEST) | ~mine[:, None, :], 0.0, R)
     R *= ((R > 0).sum(axis=1) > 1)[:, None, :]
     order = np.argsort(-R.sum(axis=1), axis=1, kind="stable")
     used = max(1, int((R > 0).any(axis=1).sum(axis=1).max()))

@@ -1,0 +1,533 @@
+"""How fast is it? Each row of docs/engines.md: ratios measured side by side, one thread each.
+
+    make bench                                # all rows, about an hour
+    python benchmarks/speed.py run coop alone # some of them
+    python benchmarks/speed.py table          # the table of docs/engines.md
+
+Seconds are of one process's CPU. Every row also measures the machine's matrix product (dgemm, 2,000
+rows) right before and after, since machines are noisy. Results go to benchmarks/results/speed.json.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["MKL_NUM_THREADS"] = "1"
+
+import numpy as np
+
+import coopbandits as cb
+import similarity as scenarios
+from coopbandits.features import Leading, reference
+from coopbandits.policy import plan
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "speed.json"
+PEERS = HERE.parent / ".venv-peers" / "bin" / "python"
+NETWORKS = HERE.parent.parent / "shared" / "networks"
+LINEAR, RBF = cb.kernels.Linear(), cb.kernels.RBF()
+
+Row = dict[str, Any]
+
+
+def dgemm() -> float:
+    """Return the machine's rate of matrix products, in 1e9 operations a second."""
+    A = np.random.default_rng(0).random((2000, 2000))
+    A @ A
+    start = process_time()
+    for _ in range(2):
+        A @ A
+    return 2 * 2 * 2000**3 / (process_time() - start) / 1e9
+
+
+def timed(problem: Any, policy: cb.Policy, rounds: int, seed: int, **options: Any) -> Any:
+    """Play, and return the run with its seconds; partitions of the network are made before."""
+    plan(policy, problem.network)
+    start = process_time()
+    run = cb.play(problem, policy, rounds=rounds, seed=seed, memory_limit=16e9, **options)
+    return run, process_time() - start
+
+
+def literal_agent(
+    problem: Any, policy: cb.Policy, run: cb.Run, v: int, seed: int, most: int
+) -> tuple[float, int, bool]:
+    """Let one agent follow Algorithm 1 literally: an inverse, grown by a row for each observation.
+
+    It is told what the others did in a run. It stops once it knows `most` observations.
+
+    Returns:
+        Seconds, the rounds it took, and whether it decided as the run did.
+    """
+    worked_out = plan(policy, problem.network)
+    K, ridge, eta = worked_out.kernel, policy.ridge, policy.width.eta  # type: ignore[attr-defined]
+    lags = worked_out.lags[v]
+    heard = np.flatnonzero(np.isfinite(lags))
+    agents: list[int] = []
+    X, y, inverse = np.empty((0, 0)), np.empty(0), np.empty((0, 0))
+    seconds, alike, t = 0.0, True, 0
+    offers = []
+    for t in range(1, len(run.actions) + 1):
+        offer = problem.round(t, seed)
+        offers.append(offer)
+        due = [u for u in heard if t - lags[u] >= 1]
+        if len(agents) + len(due) > most:
+            return seconds, t - 1, alike
+        news = []
+        for u in due:
+            then = offers[t - 1 - int(lags[u])]
+            row = then.starts[u] + run.actions[t - 1 - int(lags[u]), u]
+            news.append((u, then.contexts[row], then.rewards[row]))
+        D = offer.contexts[offer.agents == v]
+        start = process_time()
+        for u, x, reward in news:
+            if agents:
+                k = K(np.array(agents), X, np.array([u]), x[None])[:, 0]
+                corner = 1.0 / (K.diagonal(np.array([u]), x[None])[0] + ridge - k @ inverse @ k)
+                side = -corner * (inverse @ k)
+                grown = np.empty((len(k) + 1, len(k) + 1))
+                grown[:-1, :-1] = inverse + np.outer(side, side) / corner
+                grown[:-1, -1] = grown[-1, :-1] = side
+                grown[-1, -1] = corner
+                inverse = grown
+            else:
+                inverse = np.array([[1.0 / (K.diagonal(np.array([u]), x[None])[0] + ridge)]])
+            X = np.vstack([X.reshape(-1, len(x)), x])
+            y, agents = np.append(y, reward), [*agents, u]
+        if agents:
+            mine = np.full(len(D), v)
+            k = K(np.array(agents), X, mine, D)
+            mean = k.T @ (inverse @ y)
+            variance = K.diagonal(mine, D) - np.einsum("ij,ij->j", k, inverse @ k)
+            bound = mean + eta / np.sqrt(ridge) * np.sqrt(np.maximum(variance, 0))
+            best = bound.max()
+            choice = int(np.argmax(bound >= best - 1e-9 * max(1.0, abs(best))))
+            seconds += process_time() - start
+            alike &= choice == run.actions[t - 1, v]
+    return seconds, t, alike
+
+
+def against_the_twin(problem: Any, policy: cb.Policy, rounds: int, most: int) -> Row:
+    """Compare the exact engine with the literal algorithm, timed on three agents and scaled."""
+    run, seconds = timed(problem, policy, rounds, 0, engine="exact")
+    heard = np.isfinite(plan(policy, problem.network).lags).sum(axis=1)
+    order = np.argsort(heard, kind="stable")
+    sample = order[[len(order) // 10, len(order) // 2, -1 - len(order) // 10]]
+    estimates, alike = [], True
+    for v in sample:
+        took, played, same = literal_agent(problem, policy, run, int(v), 0, most)
+        alike &= same
+        estimates.append(took / (heard[v] * played) ** 3)  # seconds over n³
+    twin = float(np.median(estimates) * ((heard * float(rounds)) ** 3).sum())
+    members = np.unique(plan(policy, problem.network).lags, axis=0, return_counts=True)
+    sizes = np.isfinite(members[0]).sum(axis=1)
+    flops = float(8 / 3 * (members[1] * sizes**2 * float(rounds) ** 3).sum())
+    return {
+        "seconds": seconds,
+        "twin seconds": twin,
+        "times faster": twin / seconds,
+        "same decisions": alike,
+        "scoring flops": flops,
+        "of dgemm, whole run": flops / seconds / 1e9,
+        "groups": len(sizes),
+    }
+
+
+def coop() -> Row:
+    """Coop, RBF, known K_z, ER(200, 0.7), γ = 1, T = 100."""
+    network = cb.Network.erdos_renyi(200, 0.7, seed=0)
+    problem = cb.problems.kernel(network, kernel=RBF, dim=10, actions=8, noise=0.1, seed=0)
+    policy = cb.CoopKernelUCB(kernel=RBF, similarity=problem.similarity, ttl=1, eta=1.0)
+    return against_the_twin(problem, policy, 100, most=1200)
+
+
+def facebook() -> Row:
+    """Coop, RBF, known K_z, 200 agents of ego-facebook, γ = 3, T = 100, exact."""
+    network = scenarios.facebook(0)
+    problem = cb.problems.kernel(network, kernel=RBF, dim=10, actions=8, noise=0.1, seed=0)
+    policy = cb.CoopKernelUCB(kernel=RBF, similarity=problem.similarity, ttl=3, eta=1.0)
+    return against_the_twin(problem, policy, 100, most=1500)
+
+
+def eager(similarity: Any, rounds: int = 500) -> tuple[Any, float]:
+    """Eager, linear, ER(200, 0.7), 8 clusters of tasks."""
+    problem = scenarios.problem_of("a", scenarios.SETTINGS["er200"], 0)
+    policy = cb.EagerKernelUCB(kernel=LINEAR, similarity=similarity, eta=0.3)
+    return timed(problem, policy, rounds, 0)
+
+
+def evidence() -> Row:
+    """Eager, linear, Evidence, ER(200, 0.7), T = 500."""
+    run, seconds = eager(cb.similarity.Evidence())
+    estimates = len(run.estimates) - 1
+    V, N, m, G = 200, 140, 10, 12
+    h = m * (m + 1) // 2
+    # groups are fitted in 15 + 2·2 sweeps, each two products of (G, N) and (N, h), and inverted
+    sweep = 4 * G * N * (h + m) + G * (8 * m**3 / 3 + 2 * m**3)
+    judged = 2 * N * (m**3 / 3 + 4 * m**2) + 150 * m**3 / 3 + 2 * 4 * N * m**3
+    posterior = 2 * 6 * 60 * h + (4 * m) ** 3 / 3  # few parts of few agents, over all rounds
+    flops = estimates * V * (19 * sweep + judged) + 500 * V * posterior
+    return {"seconds": seconds, "estimates": estimates, "flops, roughly": flops,
+            "of dgemm": flops / seconds / 1e9, "regret": run.regret_per_agent[-1]}  # fmt: skip
+
+
+def embedding() -> Row:
+    """The same with MeanEmbedding, 8 landmarks; and what they cost in regret at V = 60."""
+    run, seconds = eager(cb.similarity.MeanEmbedding(0.5, rank=8))
+    ratios = []
+    for seed in range(1000, 1006):
+        problem = scenarios.problem_of("a", scenarios.SETTINGS["er60"], seed)
+        regrets = []
+        for rank in (8, None):
+            policy = cb.EagerKernelUCB(
+                kernel=LINEAR, similarity=cb.similarity.MeanEmbedding(0.5, rank=rank), eta=0.3
+            )
+            played, _ = timed(problem, policy, 120, seed, engine="statistics")
+            regrets.append(played.regret_per_agent[-1])
+        ratios.append(regrets)
+    low, full = np.array(ratios).T
+    return {
+        "seconds": seconds,
+        "regret": run.regret_per_agent[-1],
+        "regret to full rank, V = 60": low.sum() / full.sum(),
+        "trials": len(ratios),
+    }
+
+
+def rbf_problem(agents: int, seed: int) -> Any:
+    """Clusters of RBF tasks on ER(V, 0.7)."""
+    network = cb.Network.erdos_renyi(agents, 0.7, seed=seed)
+    clusters = 4 if agents < 100 else 8
+    labels = np.random.default_rng(seed).integers(clusters, size=agents)
+    return cb.problems.kernel(
+        network, kernel=RBF, similarity=cb.similarity.Clusters(labels), dim=10, actions=8,
+        noise=0.1, norm=2.0 * np.sqrt(clusters), seed=seed,
+    )  # fmt: skip
+
+
+def sparse() -> Row:
+    """Eager, RBF, Evidence, ER(200, 0.7), T = 500, sparse."""
+    policy = cb.EagerKernelUCB(kernel=RBF, eta=0.3)
+    run, seconds = timed(rbf_problem(200, 0), policy, 500, 0, engine="sparse")
+    return {"seconds": seconds, "regret": run.regret_per_agent[-1]}
+
+
+def sparse_regret(trials: int = 3) -> Row:
+    """Eager, RBF, Evidence, V = 40, T = 150: regret of sparse over that of exact, paired."""
+    regrets, times = [], []
+    for seed in range(trials):
+        problem = rbf_problem(40, seed)
+        # both learn K_z from the same few features, so that the posterior is all that differs
+        basis = reference(RBF, problem.round(1, seed).contexts)
+        learnt = cb.similarity.Evidence(features=Leading(basis))
+        policy = cb.EagerKernelUCB(kernel=RBF, similarity=learnt, eta=0.3)
+        pair = [timed(problem, policy, 150, seed, engine=name) for name in ("sparse", "exact")]
+        regrets.append([run.regret_per_agent[-1] for run, _ in pair])
+        times.append([seconds for _, seconds in pair])
+        print(f"  trial {seed}: regret {np.round(regrets[-1], 3)}, seconds {times[-1]}", flush=True)
+    low, full = np.array(regrets).T
+    return {
+        "regret to exact": low.sum() / full.sum(),
+        "each": (low / full).tolist(),
+        "trials": trials,
+        "times faster": float(np.divide(*np.sum(times, axis=0)[::-1])),
+    }
+
+
+def alone() -> Row:
+    """LinUCB and KernelUCB alone, V = 200, T = 500: a decision, beside MABWiser's and River's."""
+    network = cb.Network.erdos_renyi(200, 0.7, seed=0)
+    problem = cb.problems.clustered_linear(network, dim=10, actions=8, noise=0.3, seed=0)
+    start = process_time()
+    for t in range(1, 501):
+        problem.round(t, 0)
+    drawing = process_time() - start  # contexts and rewards: not the policy's work
+    row: Row = {}
+    for label, policy in (
+        ("LinUCB", cb.LinUCB()),
+        ("KernelUCB, RBF, sparse", cb.KernelUCB(kernel=RBF)),
+        ("KernelUCB, RBF, exact", cb.KernelUCB(kernel=RBF)),
+    ):
+        engine = label.rpartition(", ")[2] if "RBF" in label else "auto"
+        _, seconds = timed(problem, policy, 500, 0, engine=engine)
+        row[f"{label}: ms a decision"] = 1e3 * (seconds - drawing) / (200 * 500)
+    peers = peer_times()
+    for peer in ("mabwiser_linucb", "river_linucb"):
+        row[f"{peer}: ms a decision"] = 1e3 * peers[peer]
+        for label in ("LinUCB", "KernelUCB, RBF, sparse", "KernelUCB, RBF, exact"):
+            row[f"{label}: times faster than {peer}"] = (
+                1e3 * peers[peer] / row[f"{label}: ms a decision"]
+            )
+    return row
+
+
+def one_agent() -> Row:
+    """One agent, exact, n = 5,000: observe one, score 8; beside scikit-learn and BoTorch."""
+    rng = np.random.default_rng(0)
+    agent = cb.KernelUCB(kernel=RBF).agent(0, cb.Network.complete(1))
+    X = rng.normal(size=(5000, 10))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    for x in X:
+        agent.observe(x, float(np.sin(3 * x[0]) + rng.normal()))
+    agent.decide(X[:8])
+    times = []
+    for _ in range(7):
+        start = process_time()
+        agent.observe(X[0], 0.5)
+        agent.decide(X[:8])
+        times.append(process_time() - start)
+    seconds, peers = float(np.median(times)), peer_times()
+    row: Row = {"seconds": seconds}
+    for peer in ("sklearn_refit", "botorch_refit", "botorch_condition",
+                 "botorch_condition, fast_pred_var on"):  # fmt: skip
+        row[f"{peer}: seconds"] = peers[peer]
+        row[f"times faster than {peer}"] = peers[peer] / seconds
+    return row
+
+
+def lasting() -> Row:
+    """One agent, sparse, after 10⁶ observations, half of them repeats."""
+    rng = np.random.default_rng(0)
+    pool = rng.normal(size=(2000, 10))
+    pool /= np.linalg.norm(pool, axis=1, keepdims=True)
+    basis = reference(RBF, pool, most=96)
+    agent = cb.KernelUCB(kernel=RBF, features=basis).agent(0, cb.Network.complete(1))
+    m = basis.size(RBF, 10)
+    S, b = np.zeros((m, m)), np.zeros(m)
+    row: Row = {"features": m}
+    tracemalloc.start()
+    for step in range(1, 1_000_001):
+        x = pool[step % 2000]
+        if step % 2:
+            x = rng.normal(size=10)
+            x /= np.linalg.norm(x)
+        y = float(np.sin(3 * x[0]) + 0.3 * rng.normal())
+        agent.observe(x, y)
+        phi = basis.features(RBF, x[None])[0]
+        S += np.outer(phi, phi)
+        b += y * phi
+        if step in (10_000, 1_000_000):
+            times = []
+            for _ in range(200):
+                start = process_time()
+                decision = agent.decide(pool[:8])
+                times.append(process_time() - start)
+            row[f"ms a decision after {step}"] = 1e3 * float(np.median(times))
+            row[f"MB after {step}"] = tracemalloc.get_traced_memory()[0] / 1e6
+            phi = basis.features(RBF, pool[:8])
+            inverse = np.linalg.inv(S + np.eye(m))
+            mean = phi @ inverse @ b
+            left = 1.0 - (phi**2).sum(axis=1)
+            std = np.sqrt(left + np.einsum("ij,jk,ik->i", phi, inverse, phi))
+            gap = max(abs(decision.mean - mean[decision.index]),
+                      abs(decision.std - std[decision.index]))  # fmt: skip
+            row[f"difference from a fresh fit after {step}"] = gap
+    tracemalloc.stop()
+    late, early = row["ms a decision after 1000000"], row["ms a decision after 10000"]
+    return {**row, "time, late over early": late / early}
+
+
+def whole_facebook() -> Row:
+    """All 4,039 agents of ego-facebook, Eager, γ = 1, linear, clusters known, T = 100."""
+    with gzip.open(NETWORKS / "ego-facebook.txt.gz", "rt", encoding="utf-8") as file:
+        edges = [tuple(map(int, line.split()[:2])) for line in file if line[:1].isdigit()]
+    network = cb.Network.from_edges(edges)
+    labels = np.random.default_rng(0).integers(8, size=len(network))
+    problem = cb.problems.clustered_linear(network, dim=10, actions=8, noise=0.3, clusters=labels)
+    policy = cb.EagerKernelUCB(kernel=LINEAR, similarity=problem.similarity, eta=0.3)
+    start = process_time()
+    plan(policy, network)
+    planned = process_time() - start
+    run, seconds = timed(problem, policy, 100, 0)
+    _, by_itself = timed(problem, cb.LinUCB(eta=0.3), 100, 0)
+    return {"agents": len(network), "seconds": seconds, "planning seconds": planned,
+            "engine": run.engine, "regret": run.regret_per_agent[-1],
+            "LinUCB alone seconds": by_itself,
+            "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}  # fmt: skip
+
+
+def ring(agents: int, degree: int = 20) -> cb.Network:
+    """Agents on a circle, each linked to its nearest."""
+    near = [(v, (v + k) % agents) for v in range(agents) for k in range(1, degree // 2 + 1)]
+    return cb.Network.from_edges(near, agents=agents)
+
+
+def scaling() -> Row:
+    """Milliseconds a round against V (mean degree 20) and against T; slopes in log-log."""
+    row: Row = {"against V": {}, "against T": {}}
+    sizes = [50, 100, 200, 500, 1000, 2000, 4000]
+    for label, kernel, engine in (("statistics", LINEAR, "statistics"), ("sparse", RBF, "sparse"),
+                                  ("exact", RBF, "exact")):  # fmt: skip
+        times = []
+        for V in sizes if engine != "exact" else sizes[:5]:
+            network = ring(V)
+            problem = cb.problems.clustered_linear(network, dim=10, clusters=np.arange(V) // 5 % 4)
+            policy = cb.EagerKernelUCB(kernel=kernel, similarity=problem.similarity, eta=0.3)
+            _, seconds = timed(problem, policy, 20, 0, engine=engine)
+            times.append((V, 1e3 * seconds / 20))
+        x, y = np.log(np.array(times)).T
+        row["against V"][label] = {"points": times, "slope": float(np.polyfit(x[2:], y[2:], 1)[0])}
+    network = ring(40)
+    problem = cb.problems.clustered_linear(network, dim=10, clusters=np.arange(40) % 4)
+    for label, kernel, engine, last in (
+        ("statistics", LINEAR, "statistics", 3000), ("sparse", RBF, "sparse", 3000),
+        ("exact", RBF, "exact", 400),
+    ):  # fmt: skip
+        policy = cb.EagerKernelUCB(kernel=kernel, similarity=problem.similarity, eta=0.3)
+        marks: list[float] = []
+        cb.play(problem, policy, rounds=last, engine=engine, memory_limit=16e9,
+                on_round=lambda t, marks=marks: marks.append(process_time()))  # fmt: skip
+        step = last // 10
+        points = [(t, 1e3 * (marks[t - 1] - marks[t - step - 1]) / step)
+                  for t in range(2 * step, last + 1, step)]  # fmt: skip
+        x, y = np.log(np.array(points)).T
+        row["against T"][label] = {"points": points, "slope": float(np.polyfit(x, y, 1)[0])}
+    figure(row)
+    return row
+
+
+def figure(row: Row) -> None:
+    """Draw the scaling."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    drawing, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for axis, key, label in zip(
+        axes, ("against V", "against T"), ("agents V", "round t"), strict=True
+    ):
+        for (name, found), marker in zip(row[key].items(), "osD", strict=True):
+            axis.loglog(*np.array(found["points"]).T, marker=marker, markersize=4,
+                        label=f"{name}, slope {found['slope']:.2f}")  # fmt: skip
+        axis.set(xlabel=label, ylabel="milliseconds a round")
+        axis.legend(frameon=False)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_title("Eager-KernelUCB, mean degree 20, 20 rounds")
+    axes[1].set_title("40 agents, mean degree 20")
+    drawing.savefig(HERE.parent / "docs" / "images" / "scaling.png", dpi=130)
+
+
+def paper() -> Row:
+    """One trial of each algorithm of the paper's figure, V = 200, T = 500, on ER(200, 0.7)."""
+    network = cb.Network.erdos_renyi(200, 0.7, seed=0)
+    seconds: dict[str, float] = {}
+    for setup, problem in (
+        ("1", cb.problems.clustered_linear(network, dim=10, actions=8, noise=1.0, seed=0)),
+        ("2", cb.problems.kernel(network, kernel=RBF, dim=10, actions=8, noise=1.0, seed=0)),
+    ):
+        kernel = LINEAR if setup == "1" else RBF
+        learnt = cb.similarity.MeanEmbedding(1.0, rank=8)
+        alone = {
+            "1": {"LinUCB": cb.LinUCB(), "OFUL": cb.OFUL()},
+            "2": {"KernelUCB": cb.KernelUCB(kernel=RBF), "IGP-UCB": cb.IGPUCB(kernel=RBF)},
+        }[setup]
+        policies = {
+            **alone,
+            "naive": cb.NaiveCooperation(kernel=kernel),
+            "Coop": cb.CoopKernelUCB(kernel=kernel, similarity=learnt),
+            "Dist": cb.DistKernelUCB(kernel=kernel),
+            "Eager": cb.EagerKernelUCB(kernel=kernel, similarity=learnt),
+            "Eager, Evidence": cb.EagerKernelUCB(kernel=kernel),
+        }
+        for name, policy in policies.items():
+            engine = "sparse" if setup == "2" else "auto"
+            run, took = timed(problem, policy, 500, 0, engine=engine)
+            seconds[f"setup {setup}, {name}"] = took
+            print(f"  setup {setup}, {name}: {took:.1f} s, {run.engine}", flush=True)
+    hours = 4 * 100 * sum(seconds.values()) / 2 / 3600
+    return {"seconds": seconds, "hours on two cores, 4 networks, 100 trials": hours}
+
+
+ROWS: dict[str, Callable[[], Row]] = {
+    "coop": coop, "facebook": facebook, "evidence": evidence, "embedding": embedding,
+    "sparse": sparse, "sparse_regret": sparse_regret, "alone": alone, "one_agent": one_agent,
+    "lasting": lasting, "whole_facebook": whole_facebook, "scaling": scaling, "paper": paper,
+}  # fmt: skip
+
+
+def peer_times() -> dict[str, float]:
+    """Time the peers in their own environment, once a run."""
+    if not PEERS.exists():
+        raise SystemExit("the peers are not installed: run `make bench`, which does it")
+    kept = HERE.parent / "out" / "peers.json"
+    if not kept.exists():
+        answer = subprocess.run(
+            [PEERS, HERE / "peers.py"], check=True, capture_output=True, text=True
+        )
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(answer.stdout, encoding="utf-8")
+    return dict(json.loads(kept.read_text(encoding="utf-8"))["seconds"])
+
+
+def run(names: list[str]) -> None:
+    """Measure some rows, each in a process of its own, and write them down at once."""
+    for name in names or ROWS:
+        print(name, flush=True)
+        subprocess.run([sys.executable, __file__, "one", name], check=True)
+
+
+def one(name: str) -> None:
+    """Measure a row in this process."""
+    before = dgemm()
+    found = ROWS[name]()
+    after = dgemm()
+    found["dgemm, GF/s"] = [round(before, 1), round(after, 1)]
+    for key in ("of dgemm", "of dgemm, whole run"):
+        if key in found:
+            found[key] /= (before + after) / 2
+    done = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    done[name] = {"work": ROWS[name].__doc__, **found}
+    done["machine"] = (f"{platform.machine()}, {os.cpu_count()} cores, "
+                       f"Python {platform.python_version()}, numpy {np.__version__}")  # fmt: skip
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def table() -> None:
+    """Print what has been measured."""
+    done = json.loads(RESULTS.read_text(encoding="utf-8"))
+    print("| work | measured |\n|---|---|")
+    for name in ROWS:
+        if name in done:
+            facts = "; ".join(f"{key}: {_short(value)}" for key, value in done[name].items()
+                              if key != "work")  # fmt: skip
+            print(f"| {done[name]['work']} | {facts} |")
+    print(f"\n{done['machine']}")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_short(each)}" for key, each in value.items() if key != "points")
+    return str(value)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("command", choices=["run", "one", "table"])
+    parser.add_argument("rows", nargs="*", choices=[*ROWS, []])
+    options = parser.parse_args()
+    if options.command == "table":
+        table()
+    elif options.command == "one":
+        one(options.rows[0])
+    else:
+        run(options.rows)
+
+
+if __name__ == "__main__":
+    main()
