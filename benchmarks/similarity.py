@@ -85,6 +85,12 @@ SETTINGS = {
         8,
         "Erdős-Rényi(200, 0.7), γ = 1",
     ),
+    "er200-4": Setting(
+        lambda seed: cb.Network.erdos_renyi(200, 0.7, seed=seed),
+        1,
+        4,
+        "Erdős-Rényi(200, 0.7), 4 clusters, γ = 1",
+    ),
     "facebook200": Setting(facebook, 1, 6, "200 agents of ego-facebook, γ = 1"),
     "path60": Setting(lambda seed: cb.Network.path(60), 5, 4, "path of 60, γ = 5"),
 }

@@ -223,7 +223,7 @@ def sparse() -> Row:
     return {"seconds": seconds, "regret": run.regret_per_agent[-1]}
 
 
-def sparse_regret(trials: int = 3) -> Row:
+def sparse_regret(trials: int = 20) -> Row:
     """Eager, RBF, Evidence, V = 40, T = 150: regret of sparse over that of exact, paired."""
     regrets, times = [], []
     for seed in range(trials):

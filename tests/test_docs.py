@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import coopbandits as cb
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -101,3 +103,19 @@ def test_the_similarity_benchmark_measures_resumes_and_reports(tmp_path):
     ).stdout
     for method in ("alone", "naive", "oracle", "learned", "evidence", "MeanEmbedding, σ_z = 1.0"):
         assert f"| (a) | {method} |" in shown
+
+
+def test_the_speed_benchmarks_literal_agent_decides_as_the_engine(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import speed  # noqa: PLC0415
+
+    network = cb.Network.erdos_renyi(12, 0.5, seed=2)
+    problem = cb.problems.kernel(network, dim=3, actions=4, seed=2)
+    policy = cb.CoopKernelUCB(kernel=speed.RBF, similarity=problem.similarity, ttl=2, eta=1.0)
+    row = speed.against_the_twin(problem, policy, rounds=15, most=1000)
+    assert row["same decisions"]
+    run, _ = speed.timed(problem, policy, 15, 0)
+    # a literal agent that is told of other choices than its own would take is found out
+    other, _ = speed.timed(problem, policy.named("x"), 15, 1)
+    assert not speed.literal_agent(problem, policy, other, 0, 0, 1000)[2]
+    assert speed.literal_agent(problem, policy, run, 0, 0, most=5)[1] < 15

@@ -199,3 +199,44 @@ def test_message_passing_is_the_lag_matrix_on_the_shared_networks(name):
 
 def test_a_network_of_one_agent_sends_nothing():
     assert transmissions(cb.Network.path(1), 3, 4).tolist() == [0, 0, 0, 0]
+
+
+class Unsettled:
+    """The same protocol with one entry for every message ever seen."""
+
+    def __init__(self):
+        self.hops = {}
+
+    def accept(self, origin, round_, ttl):
+        before = self.hops.get((origin, round_), 0)
+        self.hops[origin, round_] = max(before, ttl)
+        return ttl > before, ttl > before and before == 0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(1, 8), st.integers(1, 3)), max_size=60),
+    st.integers(1, 3),
+)
+def test_a_relay_forgets_nothing_when_it_settles_rounds(mails, ttl):
+    relay, plain = Relay(3, agents=4, ttl=ttl), Unsettled()
+    for origin, round_, most in mails:
+        hops = min(most, ttl)
+        taken, is_news = plain.accept(origin, round_, hops)
+        news, onward = relay.accept(message(origin=origin, round=round_, ttl=hops))
+        assert news == is_news
+        assert bool(onward) == (taken and hops > 1)
+
+
+def test_rounds_without_a_gap_take_one_number_together():
+    relay = Relay(3, agents=4, ttl=2)
+    for round_ in (1, 2, 4, 5):
+        relay.accept(message(origin=0, round=round_, ttl=2))
+    relay.accept(message(origin=1, round=1, ttl=1))  # a copy with more hops may still come
+    assert relay.settled == {0: 2}
+    assert sorted(relay.hops) == [(0, 4), (0, 5), (1, 1)]
+    relay.accept(message(origin=0, round=3, ttl=2))
+    assert relay.settled == {0: 5}
+    for round_ in range(1, 50):
+        relay.send(round_, np.zeros(2), 0.0)
+    assert relay.settled[3] == 49
+    assert sorted(relay.hops) == [(1, 1)]

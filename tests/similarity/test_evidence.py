@@ -7,6 +7,7 @@ from coopbandits.features import Fourier, Nystrom
 from coopbandits.kernels import RBF, Linear, Matern
 from coopbandits.model import views_of
 from coopbandits.similarity import Evidence
+from coopbandits.similarity.evidence import _packed
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
 
 OFF = ~np.eye(12, dtype=bool)
@@ -15,7 +16,7 @@ OFF = ~np.eye(12, dtype=bool)
 def test_agents_of_one_task_are_found_and_others_are_strangers(rng):
     labels = np.arange(12) % 3
     samples = linear_samples(rng, tasks(rng, 3)[labels], n=40)
-    K_z = K_z_of(Evidence(), samples)
+    K_z = np.array([K_z_of(Evidence(), samples, me=me)[me] for me in range(12)])
     same = np.equal.outer(labels, labels)
     assert K_z[same & OFF].min() > 0.8
     assert K_z[~same].max() < 0.02
@@ -54,7 +55,7 @@ def test_the_asking_agents_data_do_not_speak_for_themselves(rng):
     samples = linear_samples(rng, theta, n=40)  # agent 0 is like nobody
     K_z = K_z_of(Evidence(), samples)
     assert K_z[0, 1:].max() < 0.05
-    assert K_z[1, 2:6].min() > 0.8
+    assert K_z_of(Evidence(), samples, me=1)[1, 2:6].min() > 0.8
 
 
 def test_rewards_in_other_units_give_the_same_similarity(rng):
@@ -207,3 +208,22 @@ def test_a_message_carries_the_mean_of_what_was_offered(rng):
 def test_bad_input_is_refused(wrong, match):
     with pytest.raises(ParameterError, match=match):
         Evidence(**wrong)
+
+
+def test_only_groups_that_the_asking_agent_may_be_in_are_kept(rng):
+    """Its own row of K_z is what it was; what others share elsewhere is each one's own."""
+    places = rng.dirichlet(0.3 * np.ones(4), size=(2, 7))
+    places[0, 2] = [0.7, 0.295, 0.005, 0.0]  # 0.005 is as good as nothing
+    places[1, 5] = [0.0, 0.0, 1.0, 0.0]
+    rho, me = np.array([1.0, 0.85]), np.array([2, 5])
+    loadings = _packed(places.copy(), rho, me)
+    K_z = loadings.matrix
+    np.testing.assert_allclose(np.diagonal(K_z, axis1=1, axis2=2), 1.0)
+    for one, agent in enumerate(me):
+        mine = places[one, agent] >= 0.02
+        kept = np.where((places[one] >= 0.02) & mine, places[one], 0.0)
+        kept = np.where(kept > 0.98, 1.0, kept)
+        expected = rho[one] * kept @ kept.T
+        off = ~np.eye(7, dtype=bool)
+        np.testing.assert_allclose(K_z[one][off], expected[off], atol=1e-12)
+        assert (loadings.U[one] != 0).any(axis=0).sum() <= mine.sum()

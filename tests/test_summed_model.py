@@ -1,0 +1,98 @@
+"""An agent with features keeps sums alone: the same decisions, and no more memory over time."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits.errors import StateError
+from coopbandits.features import Exact, Nystrom
+from coopbandits.kernels import RBF, Linear
+
+NETWORK = cb.Network.complete(3)
+BASIS = Nystrom(np.random.default_rng(5).normal(size=(8, 2)))
+SIMILARITIES = {
+    "known": cb.similarity.Known(contexts=np.eye(3), kernel=RBF()),
+    "evidence": cb.similarity.Evidence(groups=2),
+    "embedding": cb.similarity.MeanEmbedding(0.5, sample="offered", kernel=Linear()),
+}
+
+
+def policy_of(name):
+    return cb.EagerKernelUCB(kernel=RBF(), similarity=SIMILARITIES[name], features=BASIS)
+
+
+def live(agent, rng, rounds, first=1):
+    """Decide, learn, and hear of the others, round after round; return the choices."""
+    choices = []
+    for t in range(first, first + rounds):
+        offered = rng.normal(size=(4, 2))
+        decision = agent.decide(offered)
+        choices.append((decision.index, decision.mean, decision.std))
+        agent.reward(decision.id, float(np.sin(decision.context[0])))
+        for origin in (1, 2):
+            x = rng.normal(size=2)
+            attached = agent._attachments.width(2) - 2
+            extra = np.append([4.0], rng.normal(size=attached - 1)) if attached else []
+            agent.receive(cb.Message(t, origin, np.append(x, extra), float(np.sin(x[0])), 1))
+    return choices
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_a_restored_agent_decides_the_same_to_the_bit(name, rng):
+    policy = policy_of(name)
+    agent = policy.agent(0, NETWORK)
+    live(agent, rng, 20)
+    agent.observe(rng.normal(size=2), 0.3)  # pending as it is stored
+    again = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=NETWORK)
+    assert again.to_bytes() == agent.to_bytes()
+    assert again.known == agent.known == 61
+    np.testing.assert_array_equal(again.similarity, agent.similarity)
+    one, two = (live(each, np.random.default_rng(9), 6, first=21) for each in (agent, again))
+    assert one == two
+
+
+def test_what_does_not_fit_a_stored_model_is_refused(rng):
+    policy = policy_of("known")
+    agent = policy.agent(0, NETWORK)
+    live(agent, rng, 3)
+    header, arrays = cb.agent.snapshot.unpack(agent.to_bytes())
+    for name, value in [
+        ("sums", arrays["sums"][:1]),
+        ("U", arrays["U"][:, :2]),
+        ("delta", arrays["delta"][0]),
+    ]:
+        forged = cb.agent.snapshot.pack(header, {**arrays, name: value})
+        with pytest.raises(StateError, match="do not fit each other"):
+            cb.Agent.from_bytes(forged, policy=policy, network=NETWORK)
+
+
+def test_memory_and_the_stored_size_stay_the_same(rng):
+    agent = policy_of("known").agent(0, NETWORK)
+    live(agent, rng, 50)
+    early = len(agent.to_bytes())
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    live(agent, rng, 400, first=51)
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert agent.known == 3 * 450
+    assert abs(len(agent.to_bytes()) - early) < 200  # numbers with more digits
+    assert grown < 60_000
+
+
+def test_history_is_added_up_before_the_first_decision(rng):
+    """A long history does not wait in memory, and counts the same."""
+    X = rng.normal(size=(2500, 2))
+    y = X[:, 0]
+    featured = cb.LinUCB(features=Exact()).agent(0, NETWORK)
+    plain = cb.LinUCB().agent(0, NETWORK)
+    for x, reward in zip(X, y, strict=True):
+        featured.observe(x, reward)
+        plain.observe(x, reward)
+    assert len(featured._observations) < 1024
+    offered = rng.normal(size=(5, 2))
+    one, two = featured.decide(offered), plain.decide(offered)
+    assert one.index == two.index
+    assert (one.mean, one.std) == pytest.approx((two.mean, two.std), rel=1e-6)
