@@ -137,7 +137,7 @@ def against_the_twin(problem: Any, policy: cb.Policy, rounds: int, most: int) ->
         "seconds": seconds,
         "twin seconds": twin,
         "times faster": twin / seconds,
-        "same decisions": alike,
+        "same decisions": bool(alike),
         "scoring flops": flops,
         "of dgemm, whole run": flops / seconds / 1e9,
         "groups": len(sizes),

@@ -5,6 +5,7 @@ down to them and to the parts they share, and views of like size are worked on t
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -39,6 +40,11 @@ class _Views:
     U: Array
     delta: Array
     wide: bool = False
+
+    @cached_property
+    def pairs(self) -> Array:
+        """(B, r(r + 1)/2, N) the different numbers of each U_uU_uᵀ."""
+        return np.ascontiguousarray(np.swapaxes(pairs(self.U), 1, 2))
 
     def after(self, t: int) -> IntArray:
         """The last round of each agent that has arrived by the decisions of round t: (B, N)."""
@@ -179,15 +185,17 @@ class MixedSums:
         rows = np.arange(B)
         share = views.delta / ridge
         share[rows, views.me] = 0.0
-        one_lag = np.swapaxes(pairs(views.U), 1, 2)
-        blocks = np.zeros((B, one_lag.shape[1], m * (m + 1) // 2))
+        lags = np.unique(views.lags[np.isfinite(views.lags)]).astype(np.int64)
+        blocks = np.zeros((B, views.pairs.shape[1], m * (m + 1) // 2))
         c, logdet, count = np.zeros((B, views.U.shape[2], m)), np.zeros(B), np.zeros(B)
-        for lag in np.unique(views.lags[np.isfinite(views.lags)]).astype(np.int64):
+        for lag in lags:
             if t - lag < 1:
                 continue
             here = views.lags == lag
             sums = Statistics.of(self._sums.rows(t - lag), m)
-            weight, loading = one_lag * here[:, None, :], views.U * here[..., None]
+            weight, loading = views.pairs, views.U
+            if len(lags) > 1:
+                weight, loading = weight * here[:, None, :], loading * here[..., None]
             count += here @ sums.n
             if not share.any():
                 blocks += weight @ sums.packed
