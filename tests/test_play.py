@@ -87,7 +87,7 @@ def test_a_run_that_does_not_fit_into_memory_is_refused_before_it_starts():
     network = cb.Network.complete(20)
     problem = cb.problems.clustered_linear(network, clusters=np.zeros(20, dtype=int))
     naive = cb.NaiveCooperation()
-    # one group of 20 agents: 20·100 observations, half a matrix of 2,000² numbers, 16 MB
+    # one group of 20 agents: 20·100 observations, half a matrix of 2,000² numbers, 16 MB and more
     with pytest.raises(ParameterError, match=r"100 rounds of Naive.*memory_limit=1.5e\+07"):
         cb.play(problem, naive, rounds=100, memory_limit=15e6, engine="exact")
     with pytest.raises(ParameterError, match="memory_limit must be above 0"):
@@ -103,7 +103,7 @@ def test_a_run_that_does_not_fit_into_memory_is_refused_before_it_starts():
     # agents that follow need no posterior once they do
     star = cb.problems.fully_cooperative(cb.Network.star(50))
     dist = cb.DistKernelUCB(kernel=cb.kernels.RBF())
-    limit = 1.01 * 4 * (50 * 20) ** 2
+    limit = 1.01 * (4 * (50 * 20) ** 2 + 24 * (50 * 20) * 8)
     assert cb.play(star, dist, rounds=20, memory_limit=limit).regret.shape == (20, 50)
 
 

@@ -30,7 +30,7 @@ class SharedPosteriors:
         self._groups = _groups(policy, plan)
 
     def bytes_after(self, rounds: int) -> float:
-        """How much memory the factors take at most, after so many rounds."""
+        """How much memory factors and candidates take at most, after so many rounds."""
         return sum(group.bytes_after(rounds) for group in self._groups)
 
     def work(self, rounds: int) -> float:
@@ -96,8 +96,9 @@ class _Group:
         self._columns: dict[int, Array] = {}
 
     def bytes_after(self, rounds: int) -> float:
-        """How much memory the factor takes at most, after so many rounds."""
-        return 4.0 * (len(self.sources) * min(rounds, self.last_round)) ** 2
+        """How much memory the factor takes at most, and eight whitened candidates a member."""
+        n = len(self.sources) * min(rounds, self.last_round)
+        return 4.0 * n**2 + 3 * 8.0 * n * 8 * len(self.members)
 
     def work(self, rounds: int) -> float:
         """How many operations so many rounds take, roughly.

@@ -66,16 +66,18 @@ class Sums:
             rows *= known
         if not spectrum:
             return Statistics.of(rows, self.m)
+        # after t rounds S has at most t eigenvalues above 0, the last ones
+        k = min(self.m, max(1, int(t.max())))
         s, Q, projected = (
-            np.empty((*t.shape, self.m)),
-            np.empty((*t.shape, self.m, self.m)),
-            np.empty((*t.shape, self.m)),
+            np.empty((*t.shape, k)),
+            np.empty((*t.shape, self.m, k)),
+            np.empty((*t.shape, k)),
         )
         for round_ in np.unique(t):
             here = t == round_
             kept = self._spectrum(int(round_), agents[here])
             for part, whole in zip(kept, (s, Q, projected), strict=True):
-                whole[here] = part[agents[here]]
+                whole[here] = part[..., -k:][agents[here]]
         return Statistics.of(rows, self.m, (s, Q, projected))
 
     def spread(self, t: int) -> tuple[Array, Array, Array, Array]:
