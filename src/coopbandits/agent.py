@@ -245,9 +245,10 @@ class Agent:
             "hops": np.array(
                 [[o, r, h] for (o, r), h in self._relay.hops.items()], dtype=np.int64
             ).reshape(-1, 3),
-            "settled": np.array(list(self._relay.settled.items()), dtype=np.int64).reshape(-1, 2),
             "arm": np.empty(0) if self._arm is None else self._arm[1],
         }
+        if self._relay.settled:
+            arrays["settled"] = np.array(list(self._relay.settled.items()), dtype=np.int64)
         if isinstance(self._model, SummedModel):
             arrays["sums"], arrays["summaries"] = self._model.sums, self._model.summaries
             arrays["U"], arrays["delta"] = self._model.loadings.U, self._model.loadings.delta
@@ -296,7 +297,6 @@ class Agent:
             int(i): frozen(x) for i, x in zip(arrays["open"], arrays["open_contexts"], strict=True)
         }
         self._relay.hops = {(int(o), int(r)): int(h) for o, r, h in arrays["hops"]}
-        # absent where stored before there were any
         settled = arrays.get("settled", np.empty((0, 2), dtype=np.int64))
         self._relay.settled = {int(o): as_count(int(r), "round") for o, r in settled}
         if header["arm_round"] is not None:
