@@ -113,9 +113,10 @@ def test_the_speed_benchmarks_literal_agent_decides_as_the_engine(monkeypatch):
     problem = cb.problems.kernel(network, dim=3, actions=4, seed=2)
     policy = cb.CoopKernelUCB(kernel=speed.RBF, similarity=problem.similarity, ttl=2, eta=1.0)
     row = speed.against_the_twin(problem, policy, rounds=15, most=1000)
-    assert row["same decisions"]
+    assert row["twin: same decisions"]
+    assert row["careful twin: same decisions"]
     run, _ = speed.timed(problem, policy, 15, 0)
     # a literal agent that is told of other choices than its own would take is found out
     other, _ = speed.timed(problem, policy.named("x"), 15, 1)
-    assert not speed.literal_agent(problem, policy, other, 0, 0, 1000)[2]
-    assert speed.literal_agent(problem, policy, run, 0, 0, most=5)[1] < 15
+    assert not speed.literal_agent(problem, policy, other, 0, 0, 1000, careful=True)[2]
+    assert speed.literal_agent(problem, policy, run, 0, 0, 5, careful=False)[1] < 15
