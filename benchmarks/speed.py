@@ -1,6 +1,6 @@
 """How fast is it? Each row of docs/engines.md: ratios measured side by side, one thread each.
 
-    make bench                                # all rows, about an hour
+    make bench                                # all rows, a few hours
     python benchmarks/speed.py run coop alone # some of them
     python benchmarks/speed.py table          # the table of docs/engines.md
 
