@@ -24,6 +24,7 @@ ALLOWED = {
     "dataclasses",
     "functools",
     "hashlib",
+    "importlib",
     "itertools",
     "json",
     "math",
@@ -88,6 +89,7 @@ def test_core_opens_nothing_prints_nothing_and_has_no_global_randomness(file):
 def test_importing_the_package_leaves_heavy_modules_alone():
     heavy = [
         "matplotlib",
+        "numpy",
         "networkx",
         "scipy",
         "scipy.optimize",
@@ -100,3 +102,21 @@ def test_importing_the_package_leaves_heavy_modules_alone():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert shown.strip() == "[]"
+
+
+def test_every_public_name_is_found_and_no_other():
+    import coopbandits  # noqa: PLC0415
+
+    for name in coopbandits.__all__:
+        assert getattr(coopbandits, name) is not None
+    assert set(coopbandits.__all__) <= set(dir(coopbandits))
+    with pytest.raises(AttributeError, match="no attribute 'LinUCBB'"):
+        coopbandits.LinUCBB  # noqa: B018
+
+
+def test_importing_a_room_does_not_hide_a_public_function():
+    code = "import coopbandits.run, coopbandits as cb; print(callable(cb.play))"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert shown.strip() == "True"

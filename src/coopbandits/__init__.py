@@ -11,27 +11,34 @@ theirs as far as their problem resembles its own (Dubey & Pentland, ICML 2020).
     policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=problem.similarity, eta=0.3)
     run = cb.play(problem, policy, rounds=100, seed=0)
     run.regret.sum(axis=0).mean()
+
+Names are loaded when they are first used, so that importing the package, and `coop --help`, take no
+time.
 """
 
-from coopbandits import act, errors, features, kernels, listen, problems, similarity, width
-from coopbandits.agent import Agent, Decision
-from coopbandits.messages import Message
-from coopbandits.network import Network
-from coopbandits.play import Run, play
-from coopbandits.policies import (
-    GPUCB,
-    IGPUCB,
-    OFUL,
-    Centralised,
-    CoopKernelUCB,
-    DistKernelUCB,
-    EagerKernelUCB,
-    KernelUCB,
-    LinUCB,
-    NaiveCooperation,
-    Uniform,
-)
-from coopbandits.policy import Policy
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from coopbandits import act, errors, features, kernels, listen, problems, similarity, width
+    from coopbandits.agent import Agent, Decision
+    from coopbandits.messages import Message
+    from coopbandits.network import Network
+    from coopbandits.policies import (
+        GPUCB,
+        IGPUCB,
+        OFUL,
+        Centralised,
+        CoopKernelUCB,
+        DistKernelUCB,
+        EagerKernelUCB,
+        KernelUCB,
+        LinUCB,
+        NaiveCooperation,
+        Uniform,
+    )
+    from coopbandits.policy import Policy
+    from coopbandits.run import Run, play
 
 __version__ = "0.1.0"
 
@@ -63,3 +70,28 @@ __all__ = [
     "similarity",
     "width",
 ]
+
+_ROOMS = ("act", "errors", "features", "kernels", "listen", "problems", "similarity", "width")
+_HOMES = {
+    "Agent": "agent",
+    "Decision": "agent",
+    "Message": "messages",
+    "Network": "network",
+    "Policy": "policy",
+    "Run": "run",
+    "play": "run",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return import_module(f"coopbandits.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module 'coopbandits' has no attribute {name!r}")
+    found: object = getattr(import_module(f"coopbandits.{_HOMES.get(name, 'policies')}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,6 +1,27 @@
-"""The lab: what researchers need around the core. Imports core, never the reverse."""
+"""The lab: what researchers need around the core. Imports core, never the reverse.
 
-from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
-from coopbandits.lab.trials import trials
+Names are loaded when they are first used (`coop --help` starts here).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
+    from coopbandits.lab.trials import trials
 
 __all__ = ["SimilarityRow", "similarity_figure", "similarity_table", "trials"]
+_HOMES = {
+    "SimilarityRow": "similarity",
+    "similarity_figure": "similarity",
+    "similarity_table": "similarity",
+    "trials": "trials",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'coopbandits.lab' has no attribute {name!r}")
+    found: object = getattr(import_module(f"coopbandits.lab.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found

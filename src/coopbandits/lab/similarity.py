@@ -9,8 +9,8 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, as_count
 from coopbandits.errors import ParameterError, ShapeError
-from coopbandits.play import Run
 from coopbandits.problems.problem import Simulated
+from coopbandits.run import Run
 from coopbandits.similarity import as_similarity
 
 if TYPE_CHECKING:
