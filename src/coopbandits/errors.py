@@ -6,7 +6,8 @@
     │   ├── NonFiniteError    NaN or infinity where a number is needed
     │   ├── ParameterError    a setting outside its range, or two that exclude each other
     │   ├── NetworkError      edges that make no network, or an agent that is not in it
-    │   └── SimilarityError   a K_z that is no kernel matrix, or one for other agents
+    │   ├── SimilarityError   a K_z that is no kernel matrix, or one for other agents
+    │   └── ExperimentError   an experiment that cannot be run as it is written
     ├── LocalProtocolError    the caller used an agent out of order (a reward for no decision)
     ├── RemoteProtocolError   a peer sent what the protocol does not allow; the only error a peer
     │                         can cause
@@ -43,6 +44,10 @@ class NetworkError(InputError):
 
 class SimilarityError(InputError):
     """K_z is no kernel matrix, or it is one for other agents."""
+
+
+class ExperimentError(InputError):
+    """An experiment cannot be run as it is written."""
 
 
 class LocalProtocolError(CoopBanditsError):

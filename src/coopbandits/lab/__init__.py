@@ -7,12 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from coopbandits.lab.networks import load_network
     from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
     from coopbandits.lab.trials import trials
 
-__all__ = ["SimilarityRow", "similarity_figure", "similarity_table", "trials"]
+__all__ = ["SimilarityRow", "load_network", "similarity_figure", "similarity_table", "trials"]
 _HOMES = {
     "SimilarityRow": "similarity",
+    "load_network": "networks",
     "similarity_figure": "similarity",
     "similarity_table": "similarity",
     "trials": "trials",

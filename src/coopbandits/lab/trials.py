@@ -2,13 +2,18 @@
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from coopbandits.arrays import as_count, short
-from coopbandits.errors import ParameterError
+from coopbandits.errors import ExperimentError, ParameterError
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 # What linear algebra libraries read when they are loaded.
@@ -30,14 +35,58 @@ def trials(
     """
     if not callable(trial):
         raise ParameterError(f"trial must be a function of a seed, got {short(trial)}")
+    order = list(seeds)
+    work = partial(_numbered, trial, order)
+    done: dict[int, T] = dict(as_they_come(work, range(len(order)), workers=workers))
+    return [done[place] for place in range(len(order))]
+
+
+def _numbered(trial: Callable[[int], T], seeds: list[int], place: int) -> T:
+    """Call a trial by its place: seeds may repeat, places do not."""
+    return trial(seeds[place])
+
+
+def as_they_come(
+    work: Callable[[S], T], items: Iterable[S], *, workers: int | None = None
+) -> Iterator[tuple[S, T]]:
+    """Call a function with each item, in processes of one BLAS thread; yield what is done.
+
+    Where the caller stops early, or is interrupted, the processes end at once.
+    """
     count = (os.cpu_count() or 1) if workers is None else as_count(workers, "workers")
+    fresh = multiprocessing.get_context("spawn")
+    with _one_thread():
+        pool = ProcessPoolExecutor(count, mp_context=fresh, initializer=_leave_signals)
+        waiting: dict[Future[T], S] = {}
+        try:
+            waiting = {pool.submit(work, item): item for item in items}
+            for future in as_completed(waiting):
+                yield waiting.pop(future), future.result()
+        except BrokenProcessPool as error:
+            raise ExperimentError(
+                "a worker process died; it was killed, or memory ran out. What was done is kept: "
+                "run the same command again, with fewer --workers if memory is short"
+            ) from error
+        finally:
+            if waiting:
+                for process in list((pool._processes or {}).values()):
+                    process.terminate()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _leave_signals() -> None:
+    """Let the parent alone answer Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let processes that start within have one BLAS thread."""
     before = {name: os.environ.get(name) for name in _THREADS}
     try:
         # processes start with the environment of now, and load their libraries in it
         os.environ.update(dict.fromkeys(_THREADS, "1"))
-        fresh = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(count, mp_context=fresh) as pool:
-            return list(pool.map(trial, seeds))
+        yield
     finally:
         for name, value in before.items():
             if value is None:

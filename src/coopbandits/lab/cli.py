@@ -1,0 +1,162 @@
+"""The command `coop`: what can be asked for; what is done is in commands/.
+
+Nothing heavy is imported before a command is known, so that `coop --help` answers at once.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+Command = Callable[[str, str], argparse.ArgumentParser]
+_FAILED, _INTERRUPTED = 2, 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of `coop`."""
+    coop = argparse.ArgumentParser(
+        prog="coop",
+        description="Cooperative kernel bandits: simulate, compare, plan.",
+        epilog="Start with `coop demo`. Each command has its own --help.",
+    )
+    coop.add_argument("--version", action="version", version=_version())
+    commands = coop.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text)
+        made.add_argument("--debug", action="store_true", help="show stack traces of errors")
+        return made
+
+    _experiments(command)
+    _pages(command)
+    _logs(command)
+    command("doctor", "is everything installed, and does it work?")
+    return coop
+
+
+def _experiments(command: Command) -> None:
+    """Add what runs trials."""
+    demo = command("demo", "a small experiment with its report, in a minute")
+    run = command("run", "run an experiment: policies × problems × networks × trials")
+    reproduce = command("reproduce", "the paper's figure, or a part of it")
+    for made, out in ((demo, "out/demo"), (run, "out/run"), (reproduce, "out/reproduce")):
+        made.add_argument("--out", metavar="DIR", default=out, help=f"folder (default: {out})")
+        made.add_argument("--workers", type=int, metavar="N", help="processes (default: cores)")
+        made.add_argument("--dask", metavar="tcp://HOST:PORT", help="run on a Dask cluster")
+    for made in (run, reproduce):
+        made.add_argument("--data", metavar="DIR", help="folder with files of networks")
+    for made in (demo, reproduce):
+        made.add_argument("--seed", type=int, default=0, help="trial i has seed + i (default: 0)")
+    run.add_argument("experiment", help="a TOML file (docs/experiments.md)")
+    run.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="such as trials=3")
+    reproduce.add_argument(
+        "--profile", choices=["quick", "paper"], default="quick",
+        help="quick: 60 agents, 100 rounds, 4 trials; paper: 200, 500, 100 (default: quick)",
+    )  # fmt: skip
+    reproduce.add_argument(
+        "--networks", type=_list, metavar="A,B",
+        help="er, facebook, twitch, skitter; caida only if asked for (default: the first four)",
+    )  # fmt: skip
+    reproduce.add_argument("--setups", type=_list, metavar="1,2", help="1 linear, 2 RBF")
+    reproduce.add_argument(
+        "--algorithms", action="append", metavar="NAME", help="one of them; may be given again"
+    )
+    reproduce.add_argument("--agents", type=int, metavar="V", help="instead of the profile's")
+    reproduce.add_argument("--rounds", type=int, metavar="T", help="instead of the profile's")
+    reproduce.add_argument("--trials", type=int, metavar="N", help="instead of the profile's")
+
+
+def _pages(command: Command) -> None:
+    """Add what shows runs, networks and formats."""
+    report = command("report", "one offline page of a run: curves, tables, networks")
+    report.add_argument("run", help="a folder that run, reproduce or demo made")
+    report.add_argument("--out", metavar="FILE", help="the page (default: RUN/report.html)")
+    inspect = command("inspect", "which γ suits a network? cliques, traffic, bounds")
+    inspect.add_argument("network", help="a file of edges, or a name such as ego-facebook")
+    inspect.add_argument(
+        "--ttl", type=int, nargs="+", metavar="γ", help="(default: up to the diameter)"
+    )
+    inspect.add_argument("--dim", type=int, default=10, help="numbers in a context (default: 10)")
+    inspect.add_argument("--agents", type=int, metavar="V", help="take a connected sample")
+    inspect.add_argument("--seed", type=int, default=0, help="of the sample")
+    inspect.add_argument("--data", metavar="DIR", help="folder with files of networks")
+    inspect.add_argument("--out", metavar="FILE", help="draw it: .png or .svg")
+    inspect.add_argument("--json", action="store_true", help="print JSON")
+    schema = command("schema", "a JSON Schema of experiments, for editors")
+    schema.add_argument("--out", metavar="FILE", help="(default: print it)")
+
+
+def _logs(command: Command) -> None:
+    """Add what reads logs."""
+    fit = command("fit", "kernel, ridge and noise from a log, by marginal likelihood")
+    replay = command("replay", "what would policies have earned on a log?")
+    for made in (fit, replay):
+        made.add_argument("log", help="a log (docs/logs.md)")
+        made.add_argument("--json", action="store_true", help="print JSON")
+    fit.add_argument(
+        "--kernels", type=_list, default=["linear", "rbf", "matern"], metavar="A,B",
+        help="(default: linear,rbf,matern)",
+    )  # fmt: skip
+    fit.add_argument("--ard", action="store_true", help="a lengthscale for each number")
+    replay.add_argument("--network", metavar="FILE", help="edges (default: nobody hears anybody)")
+    replay.add_argument(
+        "--policies", type=_list, default=["LinUCB", "EagerKernelUCB"], metavar="A,B",
+        help="(default: LinUCB,EagerKernelUCB)",
+    )  # fmt: skip
+    replay.add_argument("--kernel", default="rbf", help="linear, rbf or matern (default: rbf)")
+    replay.add_argument("--ttl", type=int, default=1, metavar="γ", help="hops (default: 1)")
+    replay.add_argument("--seed", type=int, default=0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `coop`: 0 if it worked, 2 for what the user can mend, 130 for Ctrl-C."""
+    options = parser().parse_args(arguments)
+    # One BLAS thread: the same bytes whatever the number of cores; must be set before NumPy loads.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    try:
+        return int(import_module(f"coopbandits.lab.commands.{options.command}").main(options))
+    except KeyboardInterrupt:
+        return _stopped(options, "interrupted; what was done is kept", _INTERRUPTED)
+    except BrokenPipeError:  # `coop … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Exception, MemoryError) as error:
+        return _stopped(options, _message(error), _FAILED)
+
+
+def _stopped(options: argparse.Namespace, message: str, code: int) -> int:
+    if options.debug and code == _FAILED:
+        raise  # noqa: PLE0704 (called from within an except)
+    sys.stderr.write(f"coop {options.command}: {message}\n")
+    return code
+
+
+def _message(error: BaseException) -> str:
+    from coopbandits.errors import CoopBanditsError  # noqa: PLC0415
+
+    if isinstance(error, CoopBanditsError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error}; pip install 'coopbandits[lab]' brings what the lab needs"
+    if isinstance(error, MemoryError):
+        return "memory ran out; take fewer agents or rounds, or fewer --workers"
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    return f"{type(error).__name__}: {error} (--debug shows where)"
+
+
+def _list(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _version() -> str:
+    from coopbandits import __version__  # noqa: PLC0415 (light: names load when used)
+
+    return f"coopbandits {__version__}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""`coop reproduce`: the paper's figure."""
+
+import argparse
+
+from coopbandits.lab.commands.run import carry_out
+from coopbandits.lab.reproduce import paper_experiment
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the paper's figure, or a part of it."""
+    experiment = paper_experiment(
+        profile=options.profile,
+        networks=options.networks,
+        setups=options.setups,
+        algorithms=options.algorithms,
+        agents=options.agents,
+        rounds=options.rounds,
+        trials=options.trials,
+        seed=options.seed,
+        data=options.data,
+    )
+    carry_out(experiment, options)
+    return 0

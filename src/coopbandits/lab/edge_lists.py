@@ -1,0 +1,214 @@
+"""What does a file of edges say? SNAP's formats, streamed, and connected samples of them.
+
+One edge a line, two whole numbers first: parted by blanks, tabs or commas; further columns, lines
+that start with # and one line of column names are passed over; plain, gzip, or a member of a zip.
+Direction, duplicates and edges of a node to itself are dropped.
+"""
+
+import gzip
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from coopbandits.arrays import IntArray, as_count, as_seed
+from coopbandits.errors import NetworkError
+from coopbandits.network import LARGEST_NETWORK, Network
+
+_CHUNK = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeList:
+    """A simple undirected graph.
+
+    Attributes:
+        names: (N,) what the file calls the nodes, in order.
+        edges: (E, 2) the edges, each once, as places i < j in `names`, in order.
+    """
+
+    names: IntArray
+    edges: IntArray
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the edges by name: equal for equal graphs, however the file was written."""
+        named = np.ascontiguousarray(self.names[self.edges], dtype="<i8")
+        return sha256(named.tobytes()).hexdigest()
+
+    def network(self) -> Network:
+        """Return the whole graph; agent v is the node of the v-th lowest name."""
+        if len(self.names) > LARGEST_NETWORK:
+            raise NetworkError(
+                f"the file has {len(self.names):,} nodes, and a network at most "
+                f"{LARGEST_NETWORK:,} agents; pass agents= for a connected sample"
+            )
+        return Network.from_edges(self.edges, agents=len(self.names))
+
+    def sample(self, agents: int, *, seed: int = 0) -> Network:
+        """Return a connected sample, with all edges among its nodes.
+
+        Breadth first from a node drawn at random in the largest component, each node's neighbours
+        in random order, until there are enough. Agents are numbered in the order of their joining.
+        """
+        count = as_count(agents, "agents", most=LARGEST_NETWORK)
+        starts, neighbours, component = self._adjacency
+        if count > len(component):
+            raise NetworkError(
+                f"agents={count}, but the largest connected part has {len(component)} nodes"
+            )
+        rng = np.random.default_rng([as_seed(seed), 17])
+        order = [int(rng.choice(component))]
+        joined = {order[0]: 0}
+        for node in order:
+            for other in rng.permutation(neighbours[starts[node] : starts[node + 1]]).tolist():
+                if other not in joined and len(order) < count:
+                    joined[other] = len(order)
+                    order.append(other)
+            if len(order) == count:
+                break
+        pairs = [
+            (agent, joined[other])
+            for node, agent in joined.items()
+            for other in neighbours[starts[node] : starts[node + 1]].tolist()
+            if joined.get(other, -1) > agent
+        ]
+        return Network.from_edges(pairs, agents=count)
+
+    @cached_property
+    def _adjacency(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Neighbours by node, in order, where each node's start, and the largest component."""
+        from scipy.sparse import csr_array  # noqa: PLC0415
+        from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+        N, (i, j) = len(self.names), self.edges.T.astype(np.int32)
+        ends = np.concatenate([i, j]), np.concatenate([j, i])
+        graph = csr_array((np.ones(2 * len(i), dtype=np.int8), ends), shape=(N, N))
+        graph.sort_indices()
+        _, labels = connected_components(graph, directed=False)
+        largest = int(np.bincount(labels).argmax())
+        return graph.indptr, graph.indices, np.flatnonzero(labels == largest)  # type: ignore[return-value]
+
+
+def read_edges(
+    path: Path, *, member: str | None = None, on_bytes: Callable[[int], None] | None = None
+) -> EdgeList:
+    """Read a file of edges.
+
+    Args:
+        path: The file.
+        member: Which file of a zip.
+        on_bytes: Told how many bytes of text have been read, for a progress display.
+    """
+    parts: list[IntArray] = []
+    try:
+        with _opened(path, member) as file:
+            for pairs in _pairs(file, path, on_bytes):
+                parts.append(pairs)
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError) as error:
+        raise NetworkError(
+            f"{path} cannot be read ({error}); it is missing or damaged: fetch it anew"
+        ) from error
+    if not parts:
+        raise NetworkError(f"{path} holds no edge; expected lines of two whole numbers")
+    pairs = np.concatenate(parts)
+    parts.clear()
+    names, places = np.unique(pairs, return_inverse=True)
+    places = places.reshape(-1, 2)
+    low, high = places.min(axis=1), places.max(axis=1)
+    keys = np.unique((low * np.int64(len(names)) + high)[low != high])
+    return EdgeList(names, np.column_stack(np.divmod(keys, len(names))))
+
+
+@contextmanager
+def _opened(path: Path, member: str | None) -> Iterator[IO[bytes]]:
+    if member is not None:
+        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+            yield file
+        return
+    with path.open("rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+    with gzip.open(path, "rb") if packed else path.open("rb") as file:
+        yield file  # type: ignore[misc]
+
+
+def _pairs(
+    file: IO[bytes], path: Path, on_bytes: Callable[[int], None] | None
+) -> Iterator[IntArray]:
+    """Yield the edges of one chunk of lines after another."""
+    rest, line, columns = b"", 1, 0
+    while True:
+        read = file.read(_CHUNK)
+        chunk, mark, rest = (rest + read).rpartition(b"\n")
+        if not read:
+            chunk, mark, rest = rest, b"", b""
+        text = (chunk + mark).replace(b",", b" ")
+        if line == 1:
+            text = _without_names(text)
+        if b"#" in text:
+            kept = (row for row in text.split(b"\n") if not row.lstrip().startswith(b"#"))
+            text = b"\n".join(kept)
+        if text.strip():
+            columns = columns or _first_width(text)
+            yield _numbers(text, columns, path, chunk + mark, line)
+        line += (chunk + mark).count(b"\n")
+        if on_bytes is not None:
+            on_bytes(len(read))
+        if not read:
+            return
+
+
+def _first_width(text: bytes) -> int:
+    return len(text.lstrip().partition(b"\n")[0].split())
+
+
+def _without_names(text: bytes) -> bytes:
+    """Blank a first line of column names, such as `from,to`."""
+    head, mark, tail = text.partition(b"\n")
+    return mark + tail if head.strip()[:1].isalpha() else text
+
+
+def _numbers(text: bytes, columns: int, path: Path, chunk: bytes, line: int) -> IntArray:
+    flat = np.empty(0, dtype=np.int64)
+    if columns >= 2 and _is_even(text, columns):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # older NumPy only warns of what is no number
+            with suppress(ValueError, DeprecationWarning):
+                flat = np.fromstring(text.decode("ascii"), dtype=np.int64, sep=" ")
+    if not flat.size:
+        raise _complaint(path, chunk, line, columns)
+    return flat.reshape(-1, columns)[:, :2].copy()
+
+
+def _is_even(text: bytes, columns: int) -> bool:
+    """Whether every line has the same number of words, or none."""
+    letters = np.frombuffer(text + b"\n", dtype=np.uint8)
+    blank = letters <= 32
+    begins = ~blank & np.concatenate([[True], blank[:-1]])
+    words = np.diff(np.cumsum(begins)[letters == 10], prepend=0)
+    return bool(np.isin(words, (0, columns)).all())
+
+
+def _complaint(path: Path, chunk: bytes, line: int, columns: int) -> NetworkError:
+    """Name the first line that is no edge."""
+    for number, row in enumerate(chunk.split(b"\n"), start=line):
+        words = row.replace(b",", b" ").split()
+        named = number == 1 and row.strip()[:1].isalpha()
+        if not words or named or row.lstrip().startswith(b"#"):
+            continue
+        whole = all(word.lstrip(b"-").isdigit() for word in words)
+        if not whole or len(words) != columns or columns < 2:
+            shown = row[:60].decode("utf-8", "replace")
+            return NetworkError(
+                f"line {number} of {path} is {shown!r}; expected two whole numbers, the ends of an "
+                "edge, and as many columns as in the lines before"
+            )
+    return NetworkError(f"{path} holds lines that are no edges; expected two whole numbers a line")

@@ -1,0 +1,237 @@
+"""What may an experiment name? Networks, problems, policies and their parts, made from tables.
+
+A table's `kind` is a public name of coopbandits, or `module:name` for one's own; its other keys are
+the arguments. Where one word says it all, the word stands for the table: kernel = "Linear". Some
+words are answered by what the agents face: ttl = "half diameter", and kernel, similarity, norm or
+noise = "truth".
+"""
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import coopbandits as cb
+from coopbandits import policies
+from coopbandits.arrays import short
+from coopbandits.errors import CoopBanditsError, ExperimentError
+from coopbandits.lab.networks import half_diameter, load_network
+from coopbandits.network import Network
+from coopbandits.policy import Policy
+from coopbandits.problems.problem import Problem
+
+Table = Mapping[str, Any]
+Path = tuple[str, ...]
+
+HALF_DIAMETER, TRUTH = "half diameter", "truth"
+
+
+class Mistake(ExperimentError):
+    """A mistake at one place of an experiment.
+
+    Attributes:
+        path: The keys that lead to it.
+    """
+
+    def __init__(self, path: Path, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+    def __reduce__(self) -> tuple[type, tuple[Path, str]]:
+        return type(self), (self.path, str(self))
+
+
+@dataclass(frozen=True)
+class World:
+    """What a cell of an experiment has so far, for words that it answers."""
+
+    network: Network | None = None
+    problem: Any = None
+    seed: int = 0
+    data: str | None = None
+
+
+@cache
+def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
+    """Return what each room of an experiment may name."""
+    generators = ("erdos_renyi", "path", "star", "grid", "complete", "barabasi_albert")
+    return {
+        "network": {**{name: getattr(Network, name) for name in generators}, "file": load_network},
+        "problem": {
+            name: getattr(cb.problems, name)
+            for name in ("clustered_linear", "kernel", "fully_cooperative")
+        },
+        "policy": {
+            **{name: getattr(policies, name) for name in policies.__all__},
+            "Policy": Policy,
+        },
+        "kernel": _public(cb.kernels, "Linear", "RBF", "Matern"),
+        "similarity": _public(
+            cb.similarity, "Alone", "Same", "Known", "Clusters", "Laplacian", "MeanEmbedding",
+            "Evidence", "Learned",
+        ),
+        "width": _public(cb.width, "Fixed", "SelfNormalised", "InformationGain", "Srinivas"),
+        "noise": _public(cb.problems, "Gaussian", "Uniform", "Bernoulli"),
+        "features": _public(cb.features, "Fourier", "Nystrom"),
+        "listen": _public(
+            cb.listen, "Myself", "Clique", "Neighbourhood", "Centre", "Everyone"
+        ),
+        "act": _public(cb.act, "UpperBound", "FollowCentre", "AtRandom"),
+    }  # fmt: skip
+
+
+def _public(room: Any, *names: str) -> dict[str, Callable[..., Any]]:
+    return {name: getattr(room, name) for name in names}
+
+
+def make_network(table: Table, path: Path, world: World) -> Network:
+    """Make the network that a table describes; `fresh` has been taken out of it."""
+    made = _made("network", table, path, world)
+    if not isinstance(made, Network):
+        raise Mistake(path, f"{table['kind']} made {short(made)}; expected a coopbandits.Network")
+    return made
+
+
+def make_problem(table: Table, path: Path, world: World) -> Problem:
+    """Make the problem that a table describes, on the world's network."""
+    made = _made("problem", table, path, world)
+    if not isinstance(made, Problem):
+        raise Mistake(path, f"{table['kind']} made {short(made)}; expected a problem")
+    return made
+
+
+def make_policy(table: Table, path: Path, world: World) -> Policy:
+    """Make the policy that a table describes, for the world's problem; named after its table."""
+    made = _made("policy", table, path, world)
+    if not isinstance(made, Policy):
+        raise Mistake(path, f"{table['kind']} made {short(made)}; expected a coopbandits.Policy")
+    return made.named(path[-1])
+
+
+def _made(room: str, table: Any, path: Path, world: World) -> Any:
+    """Make one value of a room from its table, or from the one word that stands for it."""
+    if isinstance(table, str):
+        table = {"kind": table}
+    if not isinstance(table, Mapping):
+        raise Mistake(path, f"{short(table)} is no {room}; expected a table with a kind, or a name")
+    if "kind" not in table:
+        raise Mistake(path, f"the {room} has no kind; expected one of {_listed(room)}")
+    kind = table["kind"]
+    maker = _maker(room, kind, (*path, "kind"))
+    known = parameters(maker)
+    supplied = {"network": world.network, "problem": world.problem, "seed": world.seed}
+    if room == "network":
+        supplied = {"seed": world.seed, "data": world.data}
+    arguments = {
+        name: value
+        for name, value in supplied.items()
+        if name in known and (room in ("network", "problem", "policy"))
+    }
+    for key, value in table.items():
+        if key == "kind":
+            continue
+        if key not in known and not _takes_any(maker):
+            raise Mistake((*path, key), f"{kind} knows no {key!r}{instead(key, list(known))}")
+        arguments[key] = _value(key, value, (*path, key), world)
+    missing = [
+        name
+        for name, parameter in known.items()
+        if parameter.default is inspect.Parameter.empty and name not in arguments
+    ]
+    if missing:
+        raise Mistake(path, f"{kind} needs {missing[0]} = …, which is not given")
+    try:
+        return maker(**arguments)
+    except CoopBanditsError as error:
+        if isinstance(error, Mistake):
+            raise
+        raise Mistake(_culprit(table, path, str(error)), str(error)) from error
+    except (TypeError, ValueError) as error:
+        if ":" not in kind:
+            raise Mistake(_culprit(table, path, str(error)), str(error)) from error
+        raise
+
+
+def _value(key: str, value: Any, path: Path, world: World) -> Any:
+    """Read one argument: a part with a kind, a word that the world answers, or itself."""
+    if value == HALF_DIAMETER and key == "ttl":
+        if world.network is None:
+            raise Mistake(path, f"ttl = {HALF_DIAMETER!r} needs a network")
+        return half_diameter(world.network)
+    if value == TRUTH and key in ("kernel", "similarity", "norm", "noise"):
+        found = getattr(world.problem, key, None)
+        found = getattr(found, "scale", found) if key == "noise" else found
+        if found is None:
+            raise Mistake(path, f"the problem does not know its true {key}; give it here")
+        return found
+    if key in kinds() and isinstance(value, Mapping | str):
+        return _made(key, value, path, world)
+    return value
+
+
+def _maker(room: str, kind: Any, path: Path) -> Callable[..., Any]:
+    if not isinstance(kind, str):
+        raise Mistake(path, f"kind = {short(kind)} is no name; expected one of {_listed(room)}")
+    if kind in kinds()[room]:
+        return kinds()[room][kind]
+    if ":" in kind:
+        return own(kind, path)
+    raise Mistake(
+        path,
+        f"there is no {room} {kind!r}{instead(kind, list(kinds()[room]))}; one's own is written "
+        "'module:name'",
+    )
+
+
+def own(kind: str, path: Path) -> Callable[..., Any]:
+    """Import what `module:name` names."""
+    module_name, _, name = kind.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise Mistake(
+            path, f"{kind!r}: {error}; put {module_name}.py beside the experiment, or install it"
+        ) from error
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise Mistake(path, f"{kind!r}: {module_name} has no function or class {name!r}")
+    return partial(found) if not hasattr(found, "__name__") else found
+
+
+@cache
+def parameters(maker: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the arguments that a kind takes; those that a table cannot hold left out."""
+    kept = {
+        name: parameter
+        for name, parameter in inspect.signature(maker).parameters.items()
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    }
+    if maker is load_network:
+        del kept["on_bytes"]
+    if maker is Policy:
+        kept["name"] = kept["name"].replace(default="")
+    return kept
+
+
+def _takes_any(maker: Callable[..., Any]) -> bool:
+    return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(maker).parameters.values())
+
+
+def _culprit(table: Table, path: Path, message: str) -> Path:
+    """Point at the key that a message names, else at the table."""
+    words = set(message.replace("=", " ").replace(":", " ").replace(",", " ").split())
+    named = [key for key in table if key in words and key != "kind"]
+    return (*path, named[0]) if named else path
+
+
+def instead(given: str, known: list[str]) -> str:
+    """Say what may have been meant."""
+    near = difflib.get_close_matches(given, known, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(known)}"
+
+
+def _listed(room: str) -> str:
+    return ", ".join(kinds()[room])
