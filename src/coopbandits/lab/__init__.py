@@ -7,12 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from coopbandits.lab.pettingzoo_env import parallel_env
     from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
     from coopbandits.lab.trials import trials
 
-__all__ = ["SimilarityRow", "similarity_figure", "similarity_table", "trials"]
+__all__ = ["SimilarityRow", "parallel_env", "similarity_figure", "similarity_table", "trials"]
 _HOMES = {
     "SimilarityRow": "similarity",
+    "parallel_env": "pettingzoo_env",
     "similarity_figure": "similarity",
     "similarity_table": "similarity",
     "trials": "trials",
