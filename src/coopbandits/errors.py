@@ -11,7 +11,8 @@
     ├── LocalProtocolError    the caller used an agent out of order (a reward for no decision)
     ├── RemoteProtocolError   a peer sent what the protocol does not allow; the only error a peer
     │                         can cause
-    └── StateError            stored bytes that are damaged, too new, or another agent's
+    ├── StateError            stored bytes that are damaged, too new, or another agent's
+    └── MissingExtraError     a package that an extra brings is not installed (also an ImportError)
 
 A message says what was given, what is expected, and what to do. A call that raises has changed
 nothing.
@@ -60,3 +61,7 @@ class RemoteProtocolError(CoopBanditsError):
 
 class StateError(CoopBanditsError):
     """Stored bytes are damaged, too new, or belong to another agent."""
+
+
+class MissingExtraError(CoopBanditsError, ImportError):
+    """A package that an extra brings is not installed."""

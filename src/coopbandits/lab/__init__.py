@@ -7,17 +7,48 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from coopbandits.lab.experiment import Experiment, read_experiment
     from coopbandits.lab.networks import load_network
+    from coopbandits.lab.pettingzoo_env import parallel_env
+    from coopbandits.lab.processes import trials
+    from coopbandits.lab.reproduce import paper_experiment
+    from coopbandits.lab.runner import run_experiment
     from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
-    from coopbandits.lab.trials import trials
+    from coopbandits.lab.store import Store, read_store
+    from coopbandits.lab.summary import Summary, summaries
 
-__all__ = ["SimilarityRow", "load_network", "similarity_figure", "similarity_table", "trials"]
+__all__ = [
+    "Experiment",
+    "SimilarityRow",
+    "Store",
+    "Summary",
+    "load_network",
+    "paper_experiment",
+    "parallel_env",
+    "read_experiment",
+    "read_store",
+    "run_experiment",
+    "similarity_figure",
+    "similarity_table",
+    "summaries",
+    "trials",
+]
+
 _HOMES = {
+    "Experiment": "experiment",
     "SimilarityRow": "similarity",
+    "Store": "store",
+    "Summary": "summary",
     "load_network": "networks",
+    "paper_experiment": "reproduce",
+    "parallel_env": "pettingzoo_env",
+    "read_experiment": "experiment",
+    "read_store": "store",
+    "run_experiment": "runner",
     "similarity_figure": "similarity",
     "similarity_table": "similarity",
-    "trials": "trials",
+    "summaries": "summary",
+    "trials": "processes",
 }
 
 

@@ -11,10 +11,10 @@ from coopbandits.lab.experiment import Experiment, Task
 from coopbandits.lab.figures import write_figures
 from coopbandits.lab.kinds import HALF_DIAMETER
 from coopbandits.lab.networks import half_diameter
+from coopbandits.lab.processes import as_they_come
 from coopbandits.lab.store import Store, write_whole
 from coopbandits.lab.tables import write_tables
 from coopbandits.lab.trial import Record, run_task
-from coopbandits.lab.trials import as_they_come
 from coopbandits.network import Network
 
 Progress = Callable[[int, int, Task | None, Record | None], None]
