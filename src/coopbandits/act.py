@@ -109,7 +109,10 @@ class FollowCentre:
                 "the centre's last arm is not among the offered actions; follow='same' needs one "
                 "fixed decision set, follow='nearest' takes the nearest offered action"
             )
-        if len(offered) > 1 and _all_apart_alike(np.vstack([arm, offered])):
+        # no two actions are further apart than twice the furthest from the arm
+        furthest = distances.max()
+        alike = furthest - distances.min() <= 2 * TIE * furthest
+        if len(offered) > 1 and alike and _all_apart_alike(np.vstack([arm, offered])):
             raise LocalProtocolError(
                 "the centre's last arm is not among the offered actions, and it and they are all "
                 f"equally far from each other ({distances[nearest]:.6g}), as labels are; "

@@ -105,7 +105,7 @@ def read_edges(
 
     Args:
         path: The file.
-        member: Which file of a zip.
+        member: Which file of a zip: how its name ends.
         on_bytes: Told how many bytes of text have been read, for a progress display.
     """
     parts: list[IntArray] = []
@@ -131,8 +131,12 @@ def read_edges(
 @contextmanager
 def _opened(path: Path, member: str | None) -> Iterator[IO[bytes]]:
     if member is not None:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-            yield file
+        with zipfile.ZipFile(path) as archive:
+            held = [name for name in archive.namelist() if name.endswith(member)]
+            if not held:
+                raise KeyError(f"it holds no {member}")
+            with archive.open(held[0]) as file:
+                yield file
         return
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"

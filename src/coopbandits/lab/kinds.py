@@ -11,7 +11,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import coopbandits as cb
@@ -198,7 +198,12 @@ def own(kind: str, path: Path) -> Callable[..., Any]:
     found = getattr(module, name, None)
     if not callable(found):
         raise Mistake(path, f"{kind!r}: {module_name} has no function or class {name!r}")
-    return partial(found) if not hasattr(found, "__name__") else found
+    try:
+        inspect.signature(found)
+    except ValueError as error:
+        raise Mistake(path, f"{kind!r} does not say which arguments it takes") from error
+    made: Callable[..., Any] = found
+    return made
 
 
 @cache

@@ -47,7 +47,7 @@ def _twitch(language: str, nodes: int, edges: int, fingerprint: str) -> Source:
         ("twitch.zip", f"musae-twitch-{language}.csv.gz", f"musae_{language}_edges.csv"),
         nodes,
         edges,
-        f"twitch/{language}/musae_{language}_edges.csv",
+        f"musae_{language}_edges.csv",
         fingerprint,
     )
 

@@ -107,11 +107,10 @@ def _policies(setups: Sequence[str]) -> dict[str, dict[str, Any]]:
             "kind": "OFUL", "width": {"kind": "SelfNormalised", "norm": 1.0, "noise": TRUTH},
             "ridge": 1.0, "problems": first,
         },
-        "KernelUCB": {"kind": "KernelUCB", **fixed, "kernel": TRUTH, "engine": "exact",
-                      "problems": second},
+        "KernelUCB": {"kind": "KernelUCB", **fixed, "kernel": TRUTH, "problems": second},
         "IGP-UCB": {
             "kind": "IGPUCB", "kernel": TRUTH, "width": {"kind": "InformationGain", **bound},
-            "ridge": 1.0, "engine": "exact", "problems": second,
+            "ridge": 1.0, "problems": second,
         },
         "Naive cooperation (LinUCB)": {"kind": "NaiveCooperation", **common, "problems": first},
         "Naive cooperation (IGP-UCB)": {

@@ -55,7 +55,12 @@ def to_toml(table: Mapping[str, Any]) -> str:
 
 def _key(key: str) -> str:
     bare = key and all(letter.isascii() and (letter.isalnum() or letter in "-_") for letter in key)
-    return key if bare else json.dumps(key, ensure_ascii=False)
+    return key if bare else _quoted(key)
+
+
+def _quoted(text: str) -> str:
+    """Quote a text; JSON's escapes are TOML's, which also wants DEL escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _written(value: Any) -> str:
@@ -65,7 +70,7 @@ def _written(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return _quoted(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and not math.isfinite(value):

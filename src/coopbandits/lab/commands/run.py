@@ -1,23 +1,30 @@
 """`coop run`: any policies × problems × networks × trials."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from coopbandits.lab.experiment import Experiment, located, read_experiment
 from coopbandits.lab.kinds import Mistake
-from coopbandits.lab.runner import run_experiment
+from coopbandits.lab.runner import check, run_experiment
 from coopbandits.lab.terminal import bars, console, show_finals
 
 
 def main(options: argparse.Namespace) -> int:
     """Run an experiment's file."""
-    experiment = read_experiment(options.experiment, overrides=options.overrides, data=options.data)
-    try:
-        carry_out(experiment, options)
-    except Mistake as mistake:
-        text = Path(options.experiment).read_text(encoding="utf-8")
-        raise located(mistake, options.experiment, text) from mistake
+    carry_out(checked(options.experiment, options.overrides, data=options.data), options)
     return 0
+
+
+def checked(file: str | Path, overrides: Sequence[str], *, data: str | None = None) -> Experiment:
+    """Read an experiment, and make all of it once; a mistake is named with its line."""
+    experiment = read_experiment(file, overrides=overrides, data=data)
+    try:
+        check(experiment)
+    except Mistake as mistake:
+        text = Path(file).read_text(encoding="utf-8")
+        raise located(mistake, str(file), text) from mistake
+    return experiment
 
 
 def carry_out(experiment: Experiment, options: argparse.Namespace) -> None:

@@ -1,0 +1,37 @@
+"""`coop demo`: a small `run` and its `report`."""
+
+import argparse
+
+from coopbandits.lab.commands import report
+from coopbandits.lab.commands.run import carry_out
+from coopbandits.lab.experiment import experiment_of
+
+_COMMON = {"kernel": "Linear", "ttl": 1, "eta": 0.3}
+DEMO = {
+    "name": "Forty agents, four tasks",
+    "trials": 6,
+    "rounds": 80,
+    "networks": {"Erdős-Rényi(40, 0.3)": {"kind": "erdos_renyi", "agents": 40, "p": 0.3}},
+    "problems": {
+        "linear tasks": {
+            "kind": "clustered_linear", "clusters": [v % 4 for v in range(40)], "dim": 10,
+            "actions": 8, "noise": 0.3,
+        }
+    },
+    "policies": {
+        "alone (LinUCB)": {"kind": "LinUCB", "eta": 0.3},
+        "naive cooperation": {"kind": "NaiveCooperation", **_COMMON},
+        "Coop-KernelUCB": {"kind": "CoopKernelUCB", **_COMMON},
+        "Eager-KernelUCB": {"kind": "EagerKernelUCB", **_COMMON},
+        "Eager, K_z known": {
+            "kind": "EagerKernelUCB", **_COMMON, "similarity": "truth", "dashed": True,
+        },
+    },
+}  # fmt: skip
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the demo, and make its page."""
+    experiment = experiment_of({**DEMO, "seed": options.seed})
+    carry_out(experiment, options)
+    return report.main(argparse.Namespace(run=options.out, out=None, debug=options.debug))

@@ -1,0 +1,19 @@
+"""`coop schema`: the JSON Schema of experiments."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from coopbandits.lab.schema import experiment_schema
+from coopbandits.lab.store import write_whole
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print or write the schema."""
+    text = json.dumps(experiment_schema(), indent=1, ensure_ascii=False) + "\n"
+    if options.out is None:
+        sys.stdout.write(text)
+    else:
+        write_whole(Path(options.out), text.encode())
+    return 0

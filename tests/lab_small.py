@@ -1,0 +1,23 @@
+"""A small experiment, for the tests of the lab."""
+
+import copy
+
+SMALL = {
+    "name": "small",
+    "seed": 3,
+    "trials": 2,
+    "rounds": 6,
+    "networks": {"path": {"kind": "path", "agents": 4}},
+    "problems": {
+        "linear": {"kind": "clustered_linear", "dim": 3, "actions": 3, "noise": 0.3},
+    },
+    "policies": {
+        "alone": {"kind": "LinUCB", "eta": 0.3},
+        "eager": {"kind": "EagerKernelUCB", "kernel": "Linear", "similarity": "truth", "ttl": 2},
+    },
+}
+
+
+def small(**changes):
+    """The small experiment's tables, with some changed."""
+    return {**copy.deepcopy(SMALL), **changes}
