@@ -7,11 +7,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from coopbandits.lab.planner import Inspection, Outlook, TtlRow, inspect_network
+    from coopbandits.lab.planner_figure import planner_figure
     from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
     from coopbandits.lab.trials import trials
 
-__all__ = ["SimilarityRow", "similarity_figure", "similarity_table", "trials"]
+__all__ = [
+    "Inspection",
+    "Outlook",
+    "SimilarityRow",
+    "TtlRow",
+    "inspect_network",
+    "planner_figure",
+    "similarity_figure",
+    "similarity_table",
+    "trials",
+]
 _HOMES = {
+    "Inspection": "planner",
+    "Outlook": "planner",
+    "TtlRow": "planner",
+    "inspect_network": "planner",
+    "planner_figure": "planner_figure",
     "SimilarityRow": "similarity",
     "similarity_figure": "similarity",
     "similarity_table": "similarity",
