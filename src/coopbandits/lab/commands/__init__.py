@@ -1,0 +1,1 @@
+"""What each command does; the parser is in cli.py."""
