@@ -121,6 +121,25 @@ def test_where_cover_and_independent_set_differ_both_are_told():
     assert row.dist.factor < row.coop.factor
 
 
+def test_in_a_directed_network_both_ways_count_and_news_comes_along_the_arcs():
+    ring = [(v, (v + 1) % 5) for v in range(5)]
+    back = [(j, i) for i, j in ring]
+    across = [(0, 2), (0, 3), (1, 3), (1, 4), (2, 4)]  # one way only: no one is closer by it
+    network = cb.Network.from_edges([*ring, *back, *across], directed=True)
+    row = inspect_network(network, ttls=[1]).rows[0]
+    assert (row.cliques, row.independent, row.most_independent) == (3, 2, 2)
+    caller = cb.Network.from_edges([(0, v) for v in range(1, 6)], directed=True)
+    row = inspect_network(caller, ttls=[1]).rows[0]
+    sizes = [len(caller.neighbourhood(v, 1)) for v in range(6)]
+    assert row.largest_neighbourhood == max(sizes) == 2
+    assert row.mean_neighbourhood == pytest.approx(np.mean(sizes))
+
+
+def test_the_diameter_is_that_of_the_largest_part():
+    network = cb.Network.from_edges([(0, 1), (2, 3), (3, 4), (4, 5)])
+    assert inspect_network(network).diameter == 3
+
+
 def test_an_interval_gives_the_factor_of_its_upper_end(monkeypatch):
     def vague(adjacency, weights):
         return np.array([0]), len(adjacency)

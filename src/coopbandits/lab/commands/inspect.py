@@ -43,8 +43,8 @@ _PROMISES_LEGEND = {
 _CAVEAT = (
     "The factors are of the leading term, for agents that are alike; constants and logarithms are "
     "dropped, and so is what delay adds: an agent's first γ rounds count in full. Tasks that "
-    "differ multiply the factors by Υ_z, the rank of K_z. They rank values of γ; they do not predict "
-    "regret (docs/planner.md)."
+    "differ multiply the factors by Υ_z, the rank of K_z. They rank values of γ; they do not "
+    "predict regret (docs/planner.md)."
 )
 
 
