@@ -92,20 +92,8 @@ def choose_centres(adjacency: BoolArray) -> Centres:
     Args:
         adjacency: (V, V) symmetric, with an empty diagonal: who hears whom.
     """
-    neighbourhoods = closed_neighbourhoods(adjacency)
     weights = adjacency.sum(axis=1) + 1
-    twins: dict[AgentSet, int] = {}
-    for agent, neighbourhood in enumerate(neighbourhoods):
-        twins.setdefault(neighbourhood, agent)
-    chosen: list[int] = []
-    upper_bound = 0
-    for component in components(neighbourhoods, sum(1 << agent for agent in twins.values())):
-        agents = np.array(component)
-        picked, bound = _choose(adjacency[np.ix_(agents, agents)], weights[agents])
-        chosen += agents[picked].tolist()
-        upper_bound += bound
-    indices = np.array(sorted(chosen), dtype=np.int64)
-
+    indices, upper_bound = bounded_independent_set(adjacency, weights)
     heard = adjacency[:, indices]
     speaks = np.zeros(len(adjacency), dtype=np.bool_)
     speaks[indices] = True
@@ -119,6 +107,27 @@ def choose_centres(adjacency: BoolArray) -> Centres:
         weight=int(weights[indices].sum()),
         upper_bound=upper_bound,
     )
+
+
+def bounded_independent_set(adjacency: BoolArray, weights: IntArray) -> tuple[IntArray, int]:
+    """Find a heavy maximal independent set, ascending, and a weight that none exceeds.
+
+    Args:
+        adjacency: (V, V) symmetric, with an empty diagonal.
+        weights: (V,) whole numbers above 0, equal for agents with the same neighbourhood.
+    """
+    neighbourhoods = closed_neighbourhoods(adjacency)
+    twins: dict[AgentSet, int] = {}
+    for agent, neighbourhood in enumerate(neighbourhoods):
+        twins.setdefault(neighbourhood, agent)
+    chosen: list[int] = []
+    upper_bound = 0
+    for component in components(neighbourhoods, sum(1 << agent for agent in twins.values())):
+        agents = np.array(component)
+        picked, bound = _choose(adjacency[np.ix_(agents, agents)], weights[agents])
+        chosen += agents[picked].tolist()
+        upper_bound += bound
+    return np.array(sorted(chosen), dtype=np.int64), upper_bound
 
 
 def _choose(adjacency: BoolArray, weights: IntArray) -> tuple[list[int], int]:

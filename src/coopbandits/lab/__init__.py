@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from coopbandits.lab.experiment import Experiment, read_experiment
     from coopbandits.lab.networks import load_network
     from coopbandits.lab.pettingzoo_env import parallel_env
+    from coopbandits.lab.planner import Inspection, Outlook, TtlRow, inspect_network
+    from coopbandits.lab.planner_drawing import planner_figure
     from coopbandits.lab.processes import trials
     from coopbandits.lab.reproduce import paper_experiment
     from coopbandits.lab.runner import run_experiment
@@ -19,12 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Experiment",
+    "Inspection",
+    "Outlook",
     "SimilarityRow",
     "Store",
     "Summary",
+    "TtlRow",
+    "inspect_network",
     "load_network",
     "paper_experiment",
     "parallel_env",
+    "planner_figure",
     "read_experiment",
     "read_store",
     "run_experiment",
@@ -36,12 +43,17 @@ __all__ = [
 
 _HOMES = {
     "Experiment": "experiment",
+    "Inspection": "planner",
+    "Outlook": "planner",
     "SimilarityRow": "similarity",
     "Store": "store",
     "Summary": "summary",
+    "TtlRow": "planner",
+    "inspect_network": "planner",
     "load_network": "networks",
     "paper_experiment": "reproduce",
     "parallel_env": "pettingzoo_env",
+    "planner_figure": "planner_drawing",
     "read_experiment": "experiment",
     "read_store": "store",
     "run_experiment": "runner",

@@ -1,0 +1,129 @@
+"""How does a network look, with its agents in groups? Positions, colours and strokes."""
+
+from typing import Any
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray
+from coopbandits.network import Network
+
+MOST_DRAWN = 400
+"""Of a larger network so many agents are drawn, chosen at random."""
+MOST_BANDS = 150
+"""Up to so many agents, a band joins each to its group's middle."""
+# Okabe and Ito's, which the colour-blind can tell apart; black and white are kept for other things
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+
+
+def draw_network(axis: Any, network: Network, labels: IntArray) -> list[str]:
+    """Draw agents in the colours of their groups; return what the reader must be told.
+
+    Who is alone in its group is white.
+
+    Args:
+        axis: Of matplotlib.
+        network: Who can send to whom.
+        labels: (V,) the group of each agent, 0 … .
+    """
+    from matplotlib.collections import LineCollection  # noqa: PLC0415 (core starts without it)
+
+    drawn = _sample(len(network))
+    at = _layout(network, drawn)
+    inside = network.adjacency[np.ix_(drawn, drawn)]
+    pairs = np.argwhere(np.triu(inside | inside.T))
+    alpha = float(np.clip(12 / np.sqrt(len(pairs) + 1), 0.15, 0.8))
+    axis.add_collection(
+        LineCollection(at[pairs].tolist(), colors="#808080", linewidths=0.7, alpha=alpha, zorder=1)
+    )
+    members, colours = np.bincount(labels), _colours(network, labels)
+    size = float(np.clip(6000 / len(drawn), 14, 130))
+    for group in np.unique(labels[drawn]).tolist():
+        mine = at[labels[drawn] == group]
+        alone = members[group] == 1
+        colour = "white" if alone else colours[group]
+        if not alone and len(drawn) <= MOST_BANDS:
+            bands = [[place.tolist(), mine.mean(axis=0).tolist()] for place in mine]
+            axis.add_collection(
+                LineCollection(bands, colors=colour, lw=6, alpha=0.3, zorder=2, capstyle="round")
+            )
+        edge = "#555555" if alone else "white"
+        axis.scatter(*mine.T, s=size, color=colour, edgecolors=edge, linewidths=0.8, zorder=3)
+    axis.set_aspect("equal", adjustable="datalim")
+    axis.margins(0.06)
+    axis.axis("off")
+
+    singles = int((members == 1).sum())
+    notes = ["colours repeat"] if len(members) - singles > len(PALETTE) else []
+    notes += [f"white: {singles:,} alone"] if singles else []
+    if len(drawn) < len(network):
+        notes.append(f"{len(drawn)} of {len(network):,} agents drawn, chosen at random")
+    return notes
+
+
+def _sample(agents: int) -> IntArray:
+    if agents <= MOST_DRAWN:
+        return np.arange(agents)
+    return np.sort(np.random.default_rng(0).choice(agents, MOST_DRAWN, replace=False))
+
+
+def _colours(network: Network, labels: IntArray) -> dict[int, str]:
+    """Give each group a colour that groups it touches do not have, as far as there are enough."""
+    touching: dict[int, set[int]] = {}
+    for i, j in np.unique(labels[np.argwhere(network.adjacency)], axis=0).tolist():
+        if i != j:
+            touching.setdefault(i, set()).add(j)
+            touching.setdefault(j, set()).add(i)
+    sizes = np.bincount(labels)
+    worn: dict[int, int] = {}
+    used = np.zeros(len(PALETTE))
+    for group in np.argsort(-sizes, kind="stable").tolist():
+        clashes = np.zeros(len(PALETTE))
+        for other in touching.get(group, ()):
+            if other in worn and sizes[other] > 1:
+                clashes[worn[other]] += 1
+        # of the colours that clash least the one least used
+        worn[group] = int(np.lexsort((used, clashes))[0])
+        used[worn[group]] += sizes[group] > 1
+    return {group: PALETTE[colour] for group, colour in worn.items()}
+
+
+def _layout(network: Network, drawn: IntArray) -> Array:
+    """Place agents so that distances on paper are those in the network: (n, 2).
+
+    Each component is placed on its own, its long side across, and the components side by side in
+    rows, the largest first.
+    """
+    at = np.zeros((len(drawn), 2))
+    # in a directed network, the shorter of both ways
+    apart = np.minimum(network.distances, network.distances.T)[np.ix_(drawn, drawn)]
+    parts = [np.flatnonzero(np.isin(drawn, part)) for part in network.components]
+    parts = sorted((part for part in parts if len(part)), key=len, reverse=True)
+    x = y = tall = 0.0
+    width = 1.3 * np.sqrt(len(drawn))
+    for part in parts:
+        side = np.sqrt(len(part))
+        if x > 0 and x + side > width:
+            x, y, tall = 0.0, y - tall, 0.0
+        at[part] = _place(apart[np.ix_(part, part)], 0.38 * side)
+        at[part] += [x + side / 2, y - side / 2]
+        x, tall = x + side, max(tall, side)
+    return at
+
+
+def _place(apart: Array, radius: float) -> Array:
+    """Place one component around 0 by Kamada and Kawai's springs: (n, n) -> (n, 2)."""
+    import networkx  # noqa: PLC0415 (heavy)
+
+    n = len(apart)
+    if n == 1:
+        return np.zeros((1, 2))
+    apart = np.where(np.isfinite(apart), apart, n)
+    distances = {i: dict(enumerate(row)) for i, row in enumerate(apart.tolist())}
+    # the springs join all pairs, so only their lengths matter, not which of them are edges
+    free = networkx.empty_graph(n)
+    placed = networkx.kamada_kawai_layout(free, dist=distances)
+    at = np.array([placed[v] for v in range(n)])
+    at -= at.mean(axis=0)
+    _, axes = np.linalg.eigh(at.T @ at)
+    turned: Array = at @ axes[:, ::-1]
+    return turned * (radius / np.linalg.norm(turned, axis=1).max())
