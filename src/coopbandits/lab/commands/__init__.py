@@ -1,0 +1,1 @@
+"""What does each command of `coop` do? One file each; the parser is elsewhere."""
