@@ -26,7 +26,7 @@ def test_the_readmes_python_examples_run_and_print_what_they_say():
     assert shown.strip() == promised.strip()
 
 
-@pytest.mark.parametrize("document", ["architecture.md", "deploy.md", "similarity.md"])
+@pytest.mark.parametrize("document", ["architecture.md", "deploy.md", "logs.md", "similarity.md"])
 def test_the_documents_examples_run(document):
     [block] = python_blocks(ROOT / "docs" / document)
     subprocess.run([sys.executable, "-c", block], capture_output=True, check=True)

@@ -17,7 +17,7 @@ from coopbandits.arrays import Array, IntArray, as_count, as_number, short
 from coopbandits.compositions import JointKernel, composition
 from coopbandits.errors import InputError, ParameterError
 from coopbandits.kernels import RBF, Kernel, Linear, Matern, Scaled
-from coopbandits.lab.fit_words import at_bounds, not_identified
+from coopbandits.lab.fit_words import at_bounds, hardly_a_signal, not_identified
 from coopbandits.lab.logs import Log, as_log
 from coopbandits.lab.marginal import Data, Family, Marginal, marginal
 from coopbandits.posterior import Posterior
@@ -259,7 +259,14 @@ def _settled(
     ell, s = np.exp(best[: len(best) - family.has_ridge]), found.scale
     kernel = Scaled(family.kernel(ell), s**2) if family.has_ridge else family.kernel(ell / s)
     errors, loose = _errors(family, data, best, found, bounds, centre)
-    X = np.concatenate([X for X, _ in data])
+    X, y = (np.concatenate(parts) for parts in zip(*data, strict=True))
+    alone = y - (y.mean() if centre is None else centre)
+    noise_alone = -0.5 * len(y) * (np.log(2 * np.pi * np.mean(alone**2)) + 1)
+    warnings = [
+        *hardly_a_signal(found.value - noise_alone, len(best)),
+        *at_bounds(family, best, bounds, X),
+        *not_identified(errors, loose),
+    ]
     return Fit(
         name=family.name,
         kernel=kernel,
@@ -270,10 +277,10 @@ def _settled(
         eta=2 * s * float(np.sqrt(ridge)),
         norm=found.norm,
         evidence=found.value,
-        observations=sum(len(y) for _, y in data),
+        observations=len(y),
         agents=len(data),
         errors=errors,
-        warnings=(*at_bounds(family, best, bounds, X), *not_identified(errors, loose)),
+        warnings=tuple(warnings),
     )
 
 

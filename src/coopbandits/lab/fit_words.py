@@ -42,6 +42,19 @@ def at_bounds(
     return words
 
 
+def hardly_a_signal(gained: float, parameters: int) -> list[str]:
+    """Say so where a kernel explains rewards no better than its number of parameters grants.
+
+    `gained` is the log evidence less that of independent noise around a constant (Akaike's rule).
+    """
+    if gained > parameters:
+        return []
+    return [
+        f"rewards are hardly likelier under this kernel than as noise alone (log evidence "
+        f"{gained:+.2g}): contexts may say nothing about them, and neither do these parameters"
+    ]
+
+
 def not_identified(errors: dict[str, float | tuple[float, ...]], loose: bool) -> list[str]:
     """Say which parameters the log hardly tells."""
     if loose:

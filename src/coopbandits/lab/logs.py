@@ -12,6 +12,7 @@ Other fields are ignored. docs/logs.md has the whole format.
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -253,7 +254,7 @@ def _lines(path: Path) -> list[str]:
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().split("\n")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InputError(
             f"{path} cannot be read as a log ({error}); expected a text file of JSON Lines, "
             "compressed by gzip if its name ends in .gz"

@@ -187,8 +187,8 @@ def _effective(w: Array, labels: IntArray) -> float:
     if abs(mean - 1) > max(_FAR * error, 1e-3):
         raise InputError(
             f"the weights π/p have mean {mean:.3g}, too far from 1 to be an accident: the "
-            "propensities are not those of the logging policy, or the target takes actions that "
-            "it never took"
+            "propensities are not those of the logging policy, or the log is too short to hold "
+            "what the target does"
         )
     return effective
 
