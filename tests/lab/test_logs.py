@@ -157,7 +157,7 @@ def test_a_uniform_log_holds_what_play_offers_and_pays(problem):
 
 def test_actions_are_logged_as_often_as_their_propensities_say(problem):
     policy = cb.KernelUCB(kernel=cb.kernels.RBF())
-    log = logged(problem, 150, policy=policy, explore=0.4, seed=2)
+    log = logged(problem, 80, policy=policy, explore=0.4, seed=2)
     for one in log.decisions:
         assert sorted(one.propensities.tolist()) == pytest.approx([0.1, 0.1, 0.1, 0.7])
     # the likely action is taken with probability 0.7: 4 standard errors either way
@@ -166,8 +166,8 @@ def test_actions_are_logged_as_often_as_their_propensities_say(problem):
 
 
 def test_the_logging_policy_learns(problem):
-    greedy = logged(problem, 100, policy=cb.KernelUCB(kernel=cb.kernels.RBF()), explore=0.1)
-    uniform = logged(problem, 100)
+    greedy = logged(problem, 60, policy=cb.KernelUCB(kernel=cb.kernels.RBF()), explore=0.1)
+    uniform = logged(problem, 60)
     assert greedy.rewards.mean() > uniform.rewards.mean() + 0.1
 
 

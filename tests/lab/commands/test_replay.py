@@ -102,5 +102,5 @@ def test_bad_input_is_an_error_of_the_tree(path, tmp_path, edges):
     )
     write_log(bare, tmp_path / "bare.jsonl")
     with pytest.raises(InputError, match="does not say with which probability"):
-        replay.main(options(tmp_path / "bare.jsonl"))
-    assert replay.main(options(tmp_path / "bare.jsonl", uniform=True)) == 0
+        replay.main(options(tmp_path / "bare.jsonl", policies=["Uniform"]))
+    assert replay.main(options(tmp_path / "bare.jsonl", policies=["Uniform"], uniform=True)) == 0
