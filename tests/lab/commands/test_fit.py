@@ -52,3 +52,12 @@ def test_bad_input_is_an_error_of_the_tree(path, tmp_path):
         fit.main(options(tmp_path / "none.jsonl"))
     with pytest.raises(ParameterError, match="kernel='cubic' is not known"):
         fit.main(options(path, kernels=["cubic"]))
+
+
+def test_a_terminal_gets_a_drawn_table(path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "140")
+    fit.main(options(path, kernels=["linear"]))
+    shown = capsys.readouterr().out
+    assert "80 rewards of 2 agents" in shown
+    assert "━" in shown
