@@ -351,3 +351,36 @@ def test_every_error_is_of_our_own_tree(agent, rng):
     ):
         with pytest.raises(CoopBanditsError, match=r"."):
             call()
+
+
+@pytest.mark.parametrize(
+    "similarity",
+    [
+        cb.similarity.Same(),
+        cb.similarity.Evidence(),
+        cb.similarity.MeanEmbedding(0.5, refresh="frozen"),
+    ],
+    ids=repr,
+)
+def test_a_preview_is_the_decision_and_leaves_no_trace(rng, network, similarity):
+    policy = eager(similarity=similarity)
+    plain, asked = (policy.agent(2, network, seed=3) for _ in range(2))
+    for _ in range(6):
+        offered = rng.normal(size=(5, 3))
+        other = rng.normal(size=(4, 3))
+        previews = [asked.preview(other), asked.preview(offered), asked.preview(other)]
+        assert previews[0] == previews[2]
+        expected, decision = plain.decide(offered), asked.decide(offered)
+        assert previews[1] == decision.index == expected.index
+        for agent in (plain, asked):
+            agent.reward(decision.id, float(offered[decision.index].sum()))
+    assert asked.to_bytes() == plain.to_bytes()
+
+
+def test_a_preview_that_raises_has_changed_nothing(rng, network):
+    agent = eager().agent(2, network)
+    agent.observe(rng.normal(size=3), 1.0)
+    before = agent.to_bytes()
+    with pytest.raises(ShapeError, match="uses contexts of 3 numbers"):
+        agent.preview(rng.normal(size=(2, 4)))
+    assert agent.to_bytes() == before

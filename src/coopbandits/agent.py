@@ -4,6 +4,7 @@ The rules:
 
 1. `decide` answers from what is known at that moment and opens a decision; its id is the agent's
    round. An agent that knows nothing yet chooses at random (in a simulation: the first round).
+   `preview` answers the same and opens nothing.
 2. `reward` closes a decision, whenever and in whatever order, or never; it returns what to send to
    `recipients`. `receive` takes a peer's message and returns what to hand on to `recipients` in
    the next round. `observe` takes history from before the start; it is told to nobody.
@@ -157,6 +158,26 @@ class Agent:
         context = frozen(offered[index].copy())
         self._open[self._round] = frozen(np.append(context, attachments.newest))
         return Decision(self._round, index, context, *facts)
+
+    def preview(self, contexts: object) -> int:
+        """Tell which of K offered actions `decide` would choose now: (K, d) -> index.
+
+        No decision is opened and no random number used up; what has arrived is learnt, as `decide`
+        would.
+        """
+        offered = as_contexts(contexts)
+        self._check_own(offered)
+        held, drawn = (self._observations, self._arm, self._model), self._rng.bit_generator.state
+        self._attachments.with_choice(offered, 0)
+        try:
+            index, _ = self._choose(offered)
+        except Exception:
+            self._observations, self._arm, self._model = held
+            raise
+        finally:
+            self._rng.bit_generator.state = drawn
+        self._dim = offered.shape[1]
+        return index
 
     def reward(self, decision: int, y: float) -> list[Message]:
         """Learn what a decision brought, and return the message to send to `recipients`."""

@@ -106,7 +106,10 @@ def _logs(command: Command) -> None:
     )  # fmt: skip
     replay.add_argument("--kernel", default="rbf", help="linear, rbf or matern (default: rbf)")
     replay.add_argument("--ttl", type=int, default=1, metavar="γ", help="hops (default: 1)")
-    replay.add_argument("--seed", type=int, default=0)
+    replay.add_argument("--seed", type=int, default=0, help="of the policies (default: 0)")
+    replay.add_argument(
+        "--uniform", action="store_true", help="the log's actions were taken uniformly at random"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

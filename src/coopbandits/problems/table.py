@@ -56,7 +56,8 @@ def table(
         network: The agents.
         contexts: (T, V, K, d), or nested lists [t][v] of (K, d) where sets differ in size.
         rewards: (T, V, K), or nested lists [t][v] of (K,): what each offered action brings, also
-            those that were not taken. Logs of the taken actions alone cannot be replayed.
+            those that were not taken. Logs of the taken actions alone are for `coopbandits.lab`
+            (docs/logs.md).
         expected: As rewards, their expectations: regret is measured against them. Without them it
             is measured against the rewards, and includes noise that no policy can foresee.
         similarity: The true K_z, if it is known, for comparisons.

@@ -1,0 +1,106 @@
+import argparse
+import json
+
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits import policies
+from coopbandits.errors import InputError, NetworkError, ParameterError
+from coopbandits.lab import Log, Logged, fit_kernel, logged, read_log, replay_policy, write_log
+from coopbandits.lab.commands import replay
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    problem = cb.problems.kernel(cb.Network.path(3), dim=2, actions=2, norm=2.0, seed=1)
+    path = tmp_path_factory.mktemp("log") / "log.jsonl.gz"
+    write_log(logged(problem, 60, seed=1), path)
+    return path
+
+
+@pytest.fixture
+def edges(tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("# a path\n0 1\n1, 2\n\n", encoding="utf-8")
+    return file
+
+
+def options(path, **changes):
+    defaults = {
+        "log": path,
+        "network": None,
+        "policies": ["KernelUCB"],
+        "kernel": "rbf",
+        "ttl": 1,
+        "seed": 0,
+        "json": False,
+    }
+    return argparse.Namespace(**{**defaults, **changes})
+
+
+def test_json_is_what_python_finds(path, edges, capsys):
+    assert replay.main(options(path, policies=["NaiveCooperation"], network=edges, json=True)) == 0
+    [shown] = json.loads(capsys.readouterr().out)
+    log = read_log(path)
+    fit = fit_kernel(log)
+    found = replay_policy(
+        log,
+        cb.NaiveCooperation(kernel=fit.kernel, ridge=fit.ridge, eta=fit.eta),
+        network=cb.Network.path(3),
+        centre=fit.centre,
+    )
+    assert shown["mean"] == found.mean
+    assert shown["interval"] == list(found.interval)
+    assert (shown["policy"], shown["rounds"]) == ("NaiveCooperation", len(found.rewards))
+
+
+def test_every_named_policy_can_be_tried(path):
+    fits = replay._Fits(read_log(path), "rbf")
+    for name in policies.__all__:
+        policy, _ = replay.configured(name, fits, 1)
+        assert isinstance(policy, cb.Policy)
+
+
+def test_policies_of_fixed_kernels_get_the_fitted_posterior(path, rng):
+    log = read_log(path)
+    fits = replay._Fits(log, "rbf")
+    mine = [one for one in log.decisions if one.agent == 0]
+    offered = rng.normal(size=(4, 2))
+    for name, linear in [("LinUCB", True), ("OFUL", True), ("IGPUCB", False), ("GPUCB", False)]:
+        fit = fits.of(linear=linear)
+        policy, centre = replay.configured(name, fits, 1)
+        agent = policy.agent(0, cb.Network.path(3))
+        for one in mine:
+            agent.observe(one.contexts[one.action], one.reward - centre)
+        decision = agent.decide(offered)
+        X = np.array([one.contexts[one.action] for one in mine])
+        expected = fit.predict(X, np.array([one.reward for one in mine]), offered)
+        assert decision.mean + centre == pytest.approx(expected[decision.index])
+
+
+def test_the_table_has_a_row_for_each_policy(path, capsys):
+    replay.main(options(path, policies=["Uniform", "LinUCB"], kernel=None))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("mean reward a decision while learning; the log's own is ")
+    assert [line.split()[0] for line in lines[2:4]] == ["Uniform", "LinUCB"]
+
+
+def test_bad_input_is_an_error_of_the_tree(path, tmp_path, edges):
+    with pytest.raises(ParameterError, match=r"policy 'Best' is not known; expected .*LinUCB"):
+        replay.main(options(path, policies=["Best"]))
+    with pytest.raises(NetworkError, match="cannot be read as a list of edges"):
+        replay.main(options(path, network=tmp_path / "none"))
+    edges.write_text("0 1\n1 two\n", encoding="utf-8")
+    with pytest.raises(NetworkError, match=r"line 2: expected two agents such as '0 3'"):
+        replay.main(options(path, network=edges))
+    edges.write_text("0 7\n", encoding="utf-8")
+    with pytest.raises(NetworkError, match="names agent 7"):
+        replay.main(options(path, network=edges))
+    bare = Log.of(
+        [Logged(d.round, d.agent, d.contexts, d.action, d.reward) for d in read_log(path).decisions]
+    )
+    write_log(bare, tmp_path / "bare.jsonl")
+    with pytest.raises(InputError, match="does not say with which probability"):
+        replay.main(options(tmp_path / "bare.jsonl", policies=["Uniform"]))
+    assert replay.main(options(tmp_path / "bare.jsonl", policies=["Uniform"], uniform=True)) == 0
