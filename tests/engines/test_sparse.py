@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 
 import coopbandits as cb
 from coopbandits import engines
+from coopbandits.engines.estimates import Estimates
 from coopbandits.engines.mixed import MixedSums
 from coopbandits.errors import ParameterError
 from coopbandits.features import Exact, Fourier, Nystrom, reference
 from coopbandits.kernels import RBF, Linear, Matern
+from coopbandits.policy import plan
 from worlds import NETWORKS, network_contexts, ragged
 
 LEARNT = {
@@ -222,3 +224,24 @@ def test_what_sums_cannot_do_is_refused():
         with pytest.raises(ParameterError, match=r"the policy has features=.*take engine='sparse'"):
             played(problem, featured, engine)
     assert played(problem, featured, "auto").engine == "sparse"
+
+
+def test_of_a_given_similarity_with_many_parts_landmarks_keep_the_askers_row(rng):
+    network = cb.Network.erdos_renyi(30, 0.6, seed=2)
+    z = rng.normal(size=(30, 6))
+    known = cb.similarity.Known(contexts=z, kernel=cb.kernels.RBF())
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.RBF(), similarity=known)
+    estimates = Estimates(policy, plan(policy, network))
+    truth = known.matrix(network)
+    estimates.give(truth, most=5)
+    assert estimates.U.shape[2] == 5
+    heard = np.isfinite(estimates.lags)
+    for v in range(30):
+        agents = estimates.agents[v][heard[v]]
+        U, delta = estimates.U[v][heard[v]], estimates.delta[v][heard[v]]
+        K_z = U @ U.T + np.diag(delta)
+        assert np.allclose(np.diagonal(K_z), 1.0)
+        assert np.allclose(K_z[estimates.me[v]], truth[v, agents])
+    estimates.give(truth)
+    assert estimates.U.shape[2] > 5, "without a limit nothing is left out"
+    assert not estimates.delta.any()

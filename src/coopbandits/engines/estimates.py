@@ -7,7 +7,7 @@ from coopbandits.compositions import composition
 from coopbandits.engines.record import Record
 from coopbandits.policy import Plan, Policy
 from coopbandits.similarity import Learnt, Loadings
-from coopbandits.similarity.similarity import estimated, is_due, linked
+from coopbandits.similarity.similarity import estimated, is_due, linked, through_landmarks
 
 
 class Estimates:
@@ -37,19 +37,28 @@ class Estimates:
         self.U, self.delta = np.zeros((V, N, 0)), np.ones((V, N))
         self.linked = self.agents == np.arange(V)[:, None]
 
-    def give(self, K_z: Array) -> None:
-        """Take a given K_z, of low rank where it is: (V, V). Padding loads on nothing."""
-        parts = []
-        for agents, lags in zip(self.agents, self.lags, strict=True):
+    def give(self, K_z: Array, *, most: int | None = None) -> None:
+        """Take a given K_z, of low rank where it is: (V, V). Padding loads on nothing.
+
+        Of a view with more than `most` parts, so many landmarks are kept (`through_landmarks`).
+        """
+        parts, left = [], np.zeros(self.delta.shape)
+        for view, (agents, lags) in enumerate(zip(self.agents, self.lags, strict=True)):
             known = np.isfinite(lags)
-            values, vectors = np.linalg.eigh(K_z[np.ix_(agents[known], agents[known])])
+            mine = K_z[np.ix_(agents[known], agents[known])]
+            values, vectors = np.linalg.eigh(mine)
             kept = values > 1e-11 * max(values[-1], 1e-300)
-            U = np.zeros((len(agents), int(kept.sum())))
-            U[known] = vectors[:, kept] * np.sqrt(values[kept])
+            own = vectors[:, kept] * np.sqrt(values[kept])
+            if most is not None and own.shape[1] > most:
+                me = np.flatnonzero(agents[known] == view)
+                own = through_landmarks(mine[None], me, most)[0]
+                left[view, known] = np.maximum(np.diagonal(mine) - (own**2).sum(axis=1), 0.0)
+            U = np.zeros((len(agents), own.shape[1]))
+            U[known] = own
             parts.append(U)
         r = max(part.shape[1] for part in parts)
         self.U = np.stack([np.pad(part, ((0, 0), (0, r - part.shape[1]))) for part in parts])
-        self.delta = np.zeros(self.delta.shape)
+        self.delta = left
         self.linked = np.isfinite(self.lags)
 
     def refresh(self, t: int, record: Record) -> IntArray:

@@ -21,6 +21,8 @@ from coopbandits.problems.problem import Round
 from coopbandits.statistics import Statistics, pairs, unpacked
 from coopbandits.weights import OwnPart, Weights
 
+# Where exactness is given up for speed, a given K_z of more parts keeps so many landmarks.
+_PARTS = 8
 # Views are worked on in batches of about this many numbers.
 _BATCH = 300_000
 # A view of more than this share of all agents is as wide as all of them.
@@ -113,7 +115,7 @@ class MixedSums:
         self.estimates = Estimates(policy, plan)
         if plan.learner is None:
             assert isinstance(plan.kernel, JointKernel)
-            self.estimates.give(plan.kernel.K_z)
+            self.estimates.give(plan.kernel.K_z, most=_PARTS if patience else None)
         self._views: list[_Views] = []
         self._standing = _Standing(len(plan.lags), self._sums.m if patience else 0)
 

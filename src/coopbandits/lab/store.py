@@ -20,6 +20,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -91,12 +92,13 @@ class Store:
     def record(self, task: Task) -> Record:
         """Read one trial."""
         try:
-            with np.load(self._file(task), allow_pickle=False) as held:
+            packed = BytesIO(self._file(task).read_bytes())
+            with np.load(packed, allow_pickle=False) as held:
                 facts: dict[str, Any] = {name: held[name] for name in _ARRAYS}
                 facts.update({name: str(held[name]) for name in ("engine", "graph")})
             timing = self._timing(task)
             seconds = json.loads(timing.read_text())["seconds"] if timing.exists() else np.nan
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, BadZipFile) as error:
             raise ExperimentError(
                 f"{self._file(task)} is damaged ({error}); remove it and run again"
             ) from error

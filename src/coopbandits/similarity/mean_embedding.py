@@ -22,7 +22,13 @@ from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel, as_kernel
 from coopbandits.network import Network
-from coopbandits.similarity.similarity import REFRESH, Loadings, Views, settle_refresh
+from coopbandits.similarity.similarity import (
+    REFRESH,
+    Loadings,
+    Views,
+    settle_refresh,
+    through_landmarks,
+)
 
 SAMPLES = ("chosen", "offered")
 
@@ -184,7 +190,7 @@ class EmbeddingLearner:
                 U = U / np.sqrt(np.where(size > 0, size, 1.0))
                 K_z = U @ np.swapaxes(U, 1, 2)
         if similarity.rank is not None:
-            U = _through_landmarks(K_z, views.me, min(similarity.rank, K_z.shape[1]))
+            U = through_landmarks(K_z, views.me, min(similarity.rank, K_z.shape[1]))
         return Loadings(U, np.maximum(1.0 - (U**2).sum(axis=2), 0.0))
 
     def _samples(self, X: Array) -> Array:
@@ -203,30 +209,6 @@ class EmbeddingLearner:
         ]
         # half of the agents at one place: any scale calls these alike and the others strangers
         return np.maximum(medians, 1e-12)
-
-
-def _through_landmarks(K_z: Array, me: IntArray, rank: int) -> Array:
-    """Keep what agents share through a few of them, the asking one first: (B, N, N) -> (B, N, r).
-
-    A partial Cholesky factor of K_z. What K_z says between the asking agent and all others, and on
-    the diagonal, stays exact. The next landmark is the agent about which the asking one would learn
-    most that the landmarks do not tell.
-    """
-    B, N, _ = K_z.shape
-    rows = np.arange(B)
-    U, left = np.zeros((B, N, rank)), np.diagonal(K_z, axis1=1, axis2=2).copy()
-    weight = np.abs(K_z[rows, me])
-    landmark = me
-    for k in range(rank):
-        column = K_z[rows, :, landmark] - (U @ U[rows, landmark][..., None])[..., 0]
-        pivot = left[rows, landmark][:, None]
-        sound = pivot > 1e-9
-        U[:, :, k] = np.where(sound, column / np.sqrt(np.where(sound, pivot, 1.0)), 0.0)
-        left = np.maximum(left - U[:, :, k] ** 2, 0.0)
-        worth = left * weight
-        # rounding must not choose among equals
-        landmark = (worth >= worth.max(axis=1, keepdims=True) - 1e-9).argmax(axis=1)
-    return U
 
 
 @dataclass(frozen=True, eq=False)

@@ -270,3 +270,27 @@ def as_similarity(K_z: object, agents: int | None = None) -> Array:
     if matrix.size == 0:
         raise SimilarityError("K_z has shape (0, 0); expected a row an agent, at least one")
     return matrix
+
+
+def through_landmarks(K_z: Array, me: IntArray, rank: int) -> Array:
+    """Keep what agents share through a few of them, the asking one first: (B, N, N) -> (B, N, r).
+
+    A partial Cholesky factor of K_z. What K_z says between the asking agent and all others, and on
+    the diagonal, stays exact. The next landmark is the agent about which the asking one would learn
+    most that the landmarks do not tell.
+    """
+    B, N, _ = K_z.shape
+    rows = np.arange(B)
+    U, left = np.zeros((B, N, rank)), np.diagonal(K_z, axis1=1, axis2=2).copy()
+    weight = np.abs(K_z[rows, me])
+    landmark = me
+    for k in range(rank):
+        column = K_z[rows, :, landmark] - (U @ U[rows, landmark][..., None])[..., 0]
+        pivot = left[rows, landmark][:, None]
+        sound = pivot > 1e-9
+        U[:, :, k] = np.where(sound, column / np.sqrt(np.where(sound, pivot, 1.0)), 0.0)
+        left = np.maximum(left - U[:, :, k] ** 2, 0.0)
+        worth = left * weight
+        # rounding must not choose among equals
+        landmark = (worth >= worth.max(axis=1, keepdims=True) - 1e-9).argmax(axis=1)
+    return U
