@@ -21,3 +21,11 @@ SMALL = {
 def small(**changes):
     """The small experiment's tables, with some changed."""
     return {**copy.deepcopy(SMALL), **changes}
+
+
+def waited(seconds):
+    """Take some time; a function that other processes find by its name."""
+    import time  # noqa: PLC0415
+
+    time.sleep(seconds)
+    return seconds

@@ -114,7 +114,7 @@ def _logs(command: Command) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `coop`: 0 if it worked, 2 for what the user can mend, 130 for Ctrl-C."""
-    options = parser().parse_args(arguments)
+    options = _read(parser(), arguments)
     # One BLAS thread: the same bytes whatever the number of cores; must be set before NumPy loads.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
@@ -127,6 +127,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except (Exception, MemoryError) as error:
         return _stopped(options, _message(error), _FAILED)
+
+
+def _read(coop: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the arguments; KEY=VALUE may stand after options, which argparse does not know."""
+    options, rest = coop.parse_known_args(arguments)
+    if rest and (options.command != "run" or any(word.startswith("-") for word in rest)):
+        coop.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.overrides += rest
+    return options
 
 
 def _stopped(options: argparse.Namespace, message: str, code: int) -> int:

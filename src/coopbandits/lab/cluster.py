@@ -1,7 +1,9 @@
 """Many trials on many machines: a Dask cluster."""
 
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from coopbandits.errors import ExperimentError
 
@@ -24,6 +26,7 @@ def on_dask(
             "--dask needs the package distributed; pip install 'coopbandits[dask]'"
         ) from error
     try:
+        _knock(address, timeout)
         client: Any = Client(address, timeout=timeout, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:
         raise ExperimentError(
@@ -34,10 +37,19 @@ def on_dask(
         _check_workers(client, address, timeout)
         futures = {client.submit(work, item, pure=False): item for item in items}
         try:
-            for future in as_completed(list(futures)):  # type: ignore[no-untyped-call]
+            for future in as_completed(list(futures), loop=client.loop):  # type: ignore[no-untyped-call]
                 yield futures.pop(future), _result(future)
         finally:
             client.cancel(list(futures))
+
+
+def _knock(address: str, timeout: float) -> None:
+    """See whether anybody is there: a client that finds nobody says so at great length."""
+    parts = urlsplit(address)
+    if not parts.scheme or not parts.hostname or not parts.port:
+        raise ValueError("that is no address")
+    with socket.create_connection((parts.hostname, parts.port), timeout=timeout):
+        pass
 
 
 def _result(future: Any) -> Any:

@@ -1,0 +1,152 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from coopbandits.lab import cli
+from coopbandits.lab.toml_text import to_toml
+from lab_small import small
+
+
+def coop(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "coopbandits.lab.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys\n"
+        "from coopbandits.lab.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'scipy', 'matplotlib', 'rich', 'pyarrow', 'networkx', 'distributed'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert shown.splitlines()[-1] == "[]"
+    assert "reproduce" in shown
+
+
+def test_every_command_has_a_body():
+    commands = next(
+        action.choices for action in cli.parser()._actions if hasattr(action, "choices")
+        and action.choices
+    )  # fmt: skip
+    for name in commands:
+        module = __import__(f"coopbandits.lab.commands.{name}", fromlist=["main"])
+        assert callable(module.main), name
+
+
+@pytest.fixture
+def file(tmp_path):
+    made = tmp_path / "experiment.toml"
+    made.write_text(to_toml(small(trials=1)))
+    return made
+
+
+def test_run_prints_a_table_and_is_quiet_about_progress(file, tmp_path):
+    done = coop("run", file, "rounds=4", "--out", tmp_path / "run", "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for part in ("linear, path", "alone", "eager", "regret per agent", "coop report"):
+        assert part in done.stdout
+    assert "rounds = 4" in (tmp_path / "run" / "experiment.toml").read_text()
+
+
+BAD = {
+    "an unknown key": (("policies.eager.etta=1",), "knows no 'etta'; did you mean 'eta'"),
+    "no override": (("trials",), "is no override"),
+    "Dist on changing sets": (
+        ('policies.eager={kind="DistKernelUCB", kernel="Linear", follow="same"}', "rounds=8"),
+        "eager cannot play linear on path",
+    ),
+    "no workers": (("--workers", "0"), "workers must be"),
+    "no scheduler": (("--dask", "nonsense"), "no Dask scheduler answers at nonsense"),
+    "a network that is not there": (
+        ('networks.path={kind="file", name="nowhere.txt"}',),
+        "neither a file nor a known network",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_answered_in_a_few_lines_with_code_2(file, tmp_path, name):
+    arguments, said = BAD[name]
+    done = coop("run", file, "--out", tmp_path / "run", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 6
+    assert not list(tmp_path.glob("run/*.parquet"))
+
+
+def test_debug_shows_where(file):
+    done = coop("run", file, "trials", "--debug")
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+
+
+def test_an_unexpected_fault_of_own_code_is_named(tmp_path):
+    (tmp_path / "own_faulty.py").write_text("def mine(problem):\n    return 1 / 0\n")
+    tables = small(policies={"mine": {"kind": "own_faulty:mine"}})
+    (tmp_path / "experiment.toml").write_text(to_toml(tables))
+    done = coop("run", tmp_path / "experiment.toml", "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert "ZeroDivisionError" in done.stderr
+    assert "--debug" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_that_cannot_be_written_is_said(file, tmp_path):
+    (tmp_path / "flat").write_text("a file, not a folder")
+    done = coop("run", file, "--out", tmp_path / "flat" / "run")
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+
+
+def test_ctrl_c_ends_with_130_and_keeps_what_was_done(file, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coopbandits.lab.cli", "run", str(file), "trials=400",
+         "--workers", "1", "--out", str(tmp_path / "run")],
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("run/trials/*.npz")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.strip() == "coop run: interrupted; what was done is kept"
+    assert list(tmp_path.glob("run/trials/*.npz"))
+    assert not list(tmp_path.glob("run/**/*.part"))
+
+
+def test_doctor_finds_all_well():
+    done = coop("doctor")
+    assert done.returncode == 0, done.stdout
+    assert "all is well" in done.stdout
+    assert "two engines take the same decisions" in done.stdout
+
+
+def test_schema_is_printed_or_written(tmp_path):
+    done = coop("schema", "--out", tmp_path / "schema.json")
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "schema.json").read_text()) == json.loads(coop("schema").stdout)
+
+
+def test_a_closed_pipe_is_no_error():
+    done = subprocess.run(
+        f"{sys.executable} -m coopbandits.lab.cli schema | head -c 10",
+        shell=True, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
