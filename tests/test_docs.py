@@ -28,7 +28,15 @@ def test_the_readmes_python_examples_run_and_print_what_they_say():
 
 @pytest.mark.parametrize(
     "document",
-    ["architecture.md", "deploy.md", "logs.md", "pettingzoo.md", "planner.md", "similarity.md"],
+    [
+        "architecture.md",
+        "deploy.md",
+        "experiments.md",
+        "logs.md",
+        "pettingzoo.md",
+        "planner.md",
+        "similarity.md",
+    ],
 )
 def test_the_documents_examples_run(document):
     [block] = python_blocks(ROOT / "docs" / document)
