@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from coopbandits.lab.networks import load_network
     from coopbandits.lab.pettingzoo_env import parallel_env
     from coopbandits.lab.processes import trials
+    from coopbandits.lab.report import write_report
     from coopbandits.lab.reproduce import paper_experiment
     from coopbandits.lab.runner import run_experiment
     from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
@@ -32,6 +33,7 @@ __all__ = [
     "similarity_table",
     "summaries",
     "trials",
+    "write_report",
 ]
 
 _HOMES = {
@@ -49,6 +51,7 @@ _HOMES = {
     "similarity_table": "similarity",
     "summaries": "summary",
     "trials": "processes",
+    "write_report": "report",
 }
 
 
