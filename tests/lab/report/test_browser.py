@@ -247,6 +247,7 @@ def test_centres_are_marked_when_asked_for(browser, real_page):
 def test_a_charts_numbers_are_there_as_a_table(browser, real_page):
     with opened(browser, real_page) as tab:
         tab.locator("#regret summary").click()
+        tab.locator("#regret-data tbody tr").first.wait_for()
         assert tab.locator("#regret-data tbody tr").count() == 12
         regret = tab.evaluate("RUN.panels[0].series[1].regret[4]")
         row = tab.locator("#regret-data tbody tr").nth(4).inner_text()
@@ -262,6 +263,7 @@ def test_a_charts_numbers_are_there_as_a_table(browser, real_page):
 def test_nothing_sticks_out_on_a_phone(browser, real_page, width):
     with opened(browser, real_page, width=width) as tab:
         tab.locator("#regret summary").click()
+        tab.locator("#regret-data tbody tr").first.wait_for()
         assert tab.evaluate("document.documentElement.scrollWidth") == width
         stuck = tab.evaluate(
             "(width) => [...document.querySelectorAll('main *, header *')].filter((e) =>"
@@ -307,6 +309,18 @@ def test_the_dark_is_dark_and_text_can_be_read_in_both(browser, real_page):
             grounds[scheme + " line"] = grey.evaluate("e => getComputedStyle(e).stroke")
     assert grounds["light"] != grounds["dark"]
     assert grounds["light line"] != grounds["dark line"]
+
+
+def test_paper_is_light_and_wide_enough(browser, real_page):
+    with opened(browser, real_page, width=720, scheme="dark") as tab:
+        tab.emulate_media(media="print", color_scheme="dark")
+        try:
+            body = "getComputedStyle(document.body)"
+            assert tab.evaluate(f"{body}.backgroundColor") == "rgb(255, 255, 255)"
+            assert tab.evaluate(f"{body}.color") == "rgb(29, 33, 39)"
+            assert tab.evaluate("document.documentElement.scrollWidth") == 720
+        finally:
+            tab.emulate_media(media="screen")
 
 
 def test_hostile_names_are_shown_as_they_are(browser, made_run, tmp_path):

@@ -106,7 +106,7 @@ def test_a_large_network_is_drawn_in_part_by_its_best_connected(monkeypatch):
 
 
 def test_one_agent_alone_has_a_place():
-    assert len(positions(1, [], [0])) == 2
+    assert len(positions(1, (), (0,))) == 2
 
 
 def test_contrast_is_that_of_the_guidelines():

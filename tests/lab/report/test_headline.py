@@ -77,7 +77,7 @@ def test_of_several_the_least_and_the_most_are_named(said):
         for name, share in (("x", 4), ("y", 9), ("z", 6))
     ]
     sentence = headline(findings, [2, 2])
-    assert "0.40 of the baseline's regret on x, problem (b against alone)" in sentence
+    assert "baseline has 0.40 of that one's regret on x, problem (b against alone)" in sentence
     assert "0.90 on y" in sentence
     assert "the most of 3 pairs of problem and network (paired, 2 trials)" in sentence
     assert "1 trial, so no intervals" in headline(findings, [1, 1])

@@ -6,7 +6,7 @@ from typing import Any
 LIGHT, DARK = "#ffffff", "#1a1d23"
 """The grounds that charts stand on; report.css has the same."""
 _CONTRAST = 3.0  # WCAG 2.1 asks for it of what is drawn
-_STRONGEST = 11.0  # white on the dark ground would glare
+_STRONGEST, _COLOURED = 11.0, 5.0  # white would glare in the dark; a pale colour is none
 _DASHES = ("", "7 4", "2 4", "10 3 2 3", "4 2 1 2")
 
 
@@ -37,7 +37,8 @@ def policy_looks(style: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]
         taken.add((look["color"], dash))
         light = legible(look["color"], LIGHT)
         # what stands out in the light, as black does, shall do so in the dark
-        dark = legible(look["color"], DARK, min(contrast(light, LIGHT), _STRONGEST))
+        most = _STRONGEST if len(set(_channels(light))) == 1 else _COLOURED
+        dark = legible(look["color"], DARK, min(contrast(light, LIGHT), most))
         looks.append({"name": name, "light": light, "dark": dark, "dash": dash})
     return looks
 

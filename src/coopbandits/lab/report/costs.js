@@ -28,8 +28,10 @@ function scatter(wide, series, key, title) {
   const low = costs.length ? Math.min(...costs) / 1.5 : 1, high = costs.length ? Math.max(...costs) * 1.5 : 10;
   const x = logarithmic(low, high, start + (none ? 14 : 0), frame.right, Math.max(2, Math.floor((frame.right - start) / 58)));
   if (!costs.length) x.ticks = [];
-  const ends = series.flatMap(({ final: [value, half] }) => [value - (half || 0), value + (half || 0)]);
-  const y = linear(Math.min(0, ...ends), Math.max(1e-9, ...ends) * 1.05, frame.bottom, frame.top, 4);
+  const means = series.map(({ final: [value] }) => value), most = Math.max(1e-9, ...means);
+  const ends = Math.max(...series.map(({ final: [value, half] }) => value + (half || 0)));
+  const y = linear(Math.min(0, ...means), Math.min(ends, 1.5 * most) * 1.05, frame.bottom, frame.top, 4);
+  const clip = (place) => Math.max(frame.top, Math.min(frame.bottom, place));
   const svg = draw("svg", {
     viewBox: `0 0 ${width} ${height}`, height, role: "img",
     "aria-label": `Final regret beside ${title.toLowerCase()}. ` +
@@ -47,7 +49,7 @@ function scatter(wide, series, key, title) {
     const at = places[place];
     const group = draw("g", { "data-series": one.policy, tint: one.policy },
       draw("title", {}, `${nameOf(one.policy)}: ${amount(one[key])}, regret ${withHalf(value, half)}`));
-    if (known(half)) group.append(draw("line", { class: "whisker", x1: at, x2: at, y1: y(value - half), y2: y(value + half) }));
+    if (known(half)) group.append(draw("line", { class: "whisker", x1: at, x2: at, y1: clip(y(value - half)), y2: clip(y(value + half)) }));
     group.append(draw("circle", { class: dashOf(one.policy) ? "point hollow" : "point", cx: at, cy: y(value), r: 5.5 }));
     svg.append(group);
   }

@@ -69,10 +69,11 @@ def headline(findings: list[Finding], trials: list[int]) -> str:
     least, most = compared[0], compared[-1]
     numbers = sorted({min(trials), max(trials)})
     count = " to ".join(map(str, numbers)) + (" trial" if numbers == [1] else " trials")
+    sure = "" if max(trials) > 1 else ", so no intervals"
     return (
-        f"The best policy has {least.ratio:.2f} of the baseline's regret on {_named(least)} and "
-        f"{most.ratio:.2f} on {_named(most)}, the least and the most of {len(compared)} pairs of "
-        f"problem and network (paired, {count}{'' if max(trials) > 1 else ', so no intervals'})."
+        f"The best policy beside the baseline has {least.ratio:.2f} of that one's regret on "
+        f"{_named(least)} and {most.ratio:.2f} on {_named(most)}, the least and the most of "
+        f"{len(compared)} pairs of problem and network (paired, {count}{sure})."
     )
 
 

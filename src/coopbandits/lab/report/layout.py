@@ -1,6 +1,8 @@
 """Where does each agent of a network stand? Near its clique and neighbours, every time alike."""
 
 from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,7 @@ def drawing(name: str, facts: dict[str, Any], most_edges: int) -> dict[str, Any]
         "centreCount": len(set(facts["centres"])),
         "graph": facts["graph"],
         "ids": drawn,
-        "at": positions(len(drawn), edges, cliques),
+        "at": list(positions(len(drawn), tuple(edges), tuple(cliques))),
         "shown": [end for edge in shown for end in edge],
         "cliques": cliques,
         # an agent whose centre is not drawn has none on the page
@@ -46,7 +48,10 @@ def drawing(name: str, facts: dict[str, Any], most_edges: int) -> dict[str, Any]
     }
 
 
-def positions(count: int, edges: list[tuple[int, int]], cliques: list[int]) -> list[int]:
+@lru_cache(maxsize=16)  # a page that is too large is made again with less in it
+def positions(
+    count: int, edges: Sequence[tuple[int, int]], cliques: Sequence[int]
+) -> tuple[int, ...]:
     """Return x and y of every agent, one after the other, by springs from a fixed start."""
     import networkx as nx  # noqa: PLC0415 (heavy)
 
@@ -61,7 +66,7 @@ def positions(count: int, edges: list[tuple[int, int]], cliques: list[int]) -> l
     at = np.array([placed[v] for v in range(count)])
     low, high = at.min(axis=0), at.max(axis=0)
     scaled = (at - low) / np.where(high > low, high - low, 1.0)
-    return [int(x) for x in np.round(SIDE * scaled).ravel()]
+    return tuple(int(x) for x in np.round(SIDE * scaled).ravel())
 
 
 def _drawn_agents(facts: dict[str, Any]) -> list[int]:

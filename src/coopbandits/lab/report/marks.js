@@ -76,11 +76,11 @@ function linear(low, high, from, to, wanted) {
   return Object.assign(scale, { ticks, text: (tick) => grouped(Math.abs(tick) < step / 1e6 ? 0 : tick, digits) });
 }
 
-/** A logarithmic scale; ticks at 1, 2, 5 where there is room, else at powers of ten. */
+/** A logarithmic scale; as many ticks as there is room for, at least powers of ten. */
 function logarithmic(low, high, from, to, wanted) {
   const start = Math.log10(low), span = Math.log10(high) - start || 1;
   let ticks = [];
-  for (const factors of [[1, 2, 5], [1, 3], [1]]) {
+  for (const factors of [[1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 2, 5], [1, 3], [1]]) {
     ticks = [];
     for (let power = Math.floor(start) - 1; power <= Math.ceil(start + span); power += 1) {
       for (const factor of factors) {

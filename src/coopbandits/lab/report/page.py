@@ -21,11 +21,13 @@ from coopbandits.lab.summary import summaries
 
 LIMIT = 1_000_000
 """Bytes that a page may have."""
+# Maps are the largest and lose the least by being coarser; curves come last.
 _DETAILS = (
     Detail(points=160, rows=400, edges=1500),
-    Detail(points=120, rows=160, edges=1000),
-    Detail(points=80, rows=96, edges=600),
-    Detail(points=60, rows=48, edges=300),
+    Detail(points=160, rows=200, edges=1500),
+    Detail(points=160, rows=128, edges=1000),
+    Detail(points=120, rows=80, edges=600),
+    Detail(points=80, rows=48, edges=300),
     Detail(points=40, rows=24, edges=0),
     Detail(points=24, rows=0, edges=0),
 )
