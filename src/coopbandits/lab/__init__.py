@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from coopbandits.lab.planner_drawing import planner_figure
     from coopbandits.lab.processes import trials
     from coopbandits.lab.replay import Replay, replay_policy
+    from coopbandits.lab.report import write_report
     from coopbandits.lab.reproduce import paper_experiment
     from coopbandits.lab.runner import run_experiment
     from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
@@ -57,6 +58,7 @@ __all__ = [
     "summaries",
     "trials",
     "write_log",
+    "write_report",
 ]
 
 _HOMES = {
@@ -92,6 +94,7 @@ _HOMES = {
     "summaries": "summary",
     "trials": "processes",
     "write_log": "logs",
+    "write_report": "report",
 }
 
 

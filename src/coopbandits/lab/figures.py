@@ -12,10 +12,10 @@ from coopbandits.lab.tables import csv_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which most colour-blind people can tell apart, and two greys.
+# Okabe and Ito's colours, which most colour-blind people can tell apart, and three more.
 COLOURS = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c564b",
-    "#7f7f7f", "#b8a100",
+    "#6a3d9a", "#c2185b",
 )  # fmt: skip
 
 

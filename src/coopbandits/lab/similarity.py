@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, as_count
+from coopbandits.arrays import Array, BoolArray, IntArray, as_count
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.problems.problem import Simulated
 from coopbandits.run import Run
@@ -79,7 +79,7 @@ def similarity_figure(
     shown = given if rounds is None else [as_count(t, "a round", most=T) for t in rounds]
     if not 1 <= len(shown) <= 4:
         raise ParameterError(f"rounds must name 1 to 4 rounds, got {len(shown)}")
-    order = _order(K_true)
+    order = like_together(K_true)
     listens = run.listens[np.ix_(order, order)]
     figure = Figure(figsize=(2.5 * (len(shown) + 1) + 0.6, 6.0), dpi=150, layout="constrained")
     grid = figure.add_gridspec(2, len(shown) + 1, height_ratios=[1.0, 1.0])
@@ -102,6 +102,18 @@ def similarity_figure(
     if file is not None:
         figure.savefig(file, metadata={"Software": None})
     return figure
+
+
+def like_together(K_true: Array) -> IntArray:
+    """Order agents so that those alike stand together: from each agent to the likest one left."""
+    left = np.ones(len(K_true), dtype=np.bool_)
+    order = [0]
+    left[0] = False
+    while left.any():
+        following = int(np.argmax(np.where(left, K_true[order[-1]], -np.inf)))
+        order.append(following)
+        left[following] = False
+    return np.array(order, dtype=np.int64)
 
 
 def _draw_course(axis: Any, table: list[SimilarityRow], T: int) -> None:
@@ -142,15 +154,3 @@ def _row(t: int, K_z: Array, truth: Array, pairs: BoolArray) -> SimilarityRow:
         error=float(np.abs(mine - true).mean()) if len(mine) else float("nan"),
         correlation=float(np.corrcoef(mine, true)[0, 1]) if varies else float("nan"),
     )
-
-
-def _order(K_true: Array) -> Array:
-    """Order agents so that those alike stand together: from each agent to the likest one left."""
-    V = len(K_true)
-    order, left = [0], set(range(1, V))
-    while left:
-        last = order[-1]
-        following = max(sorted(left), key=lambda u: K_true[last, u])
-        order.append(following)
-        left.remove(following)
-    return np.array(order)

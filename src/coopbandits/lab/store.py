@@ -106,8 +106,12 @@ class Store:
 
     def records(self, cell: Cell) -> list[Record]:
         """Read the trials of one cell that are kept, in order."""
+        return list(self.trials(cell).values())
+
+    def trials(self, cell: Cell) -> dict[int, Record]:
+        """Read the trials of one cell that are kept, by their numbers."""
         tasks = [Task(cell, trial) for trial in range(self.experiment.trials)]
-        return [self.record(task) for task in tasks if self._file(task).exists()]
+        return {task.trial: self.record(task) for task in tasks if self._file(task).exists()}
 
     def _file(self, task: Task) -> Path:
         return self.folder / "trials" / f"{_slug(task.cell)}-{task.trial:04d}.npz"

@@ -34,6 +34,7 @@ class Summary:
         trials: How many are done.
         rounds: (P,) the recorded rounds.
         regret: (P,) the mean cumulative regret per agent; `half` of its 95% interval.
+        paired: How many of them the baseline has too.
         difference: (P,) the mean difference to the baseline, paired; `difference_half`.
         final: Of the last round; `final_difference` to the baseline.
         ratio: Final regret by that of the baseline, in the mean.
@@ -45,6 +46,7 @@ class Summary:
 
     cell: Cell
     trials: int
+    paired: int
     rounds: IntArray
     regret: Array
     half: Array
@@ -75,12 +77,12 @@ def mean_of(values: Array) -> tuple[Array, Array]:
 
 def summaries(store: Store) -> list[Summary]:
     """Summarise every cell that has trials; differences are over the trials that both have."""
-    found = {cell: store.records(cell) for cell in store.experiment.cells}
+    found = {cell: store.trials(cell) for cell in store.experiment.cells}
     made = []
     for cell, records in found.items():
         if records:
             against = found[baseline_of(store, cell)]
-            made.append(_summary(store, cell, records, against))
+            made.append(_summary(cell, records, against))
     return made
 
 
@@ -98,14 +100,15 @@ def baseline_of(store: Store, cell: Cell) -> Cell:
     return (named or there)[0]
 
 
-def _summary(store: Store, cell: Cell, records: list[Record], against: list[Record]) -> Summary:
-    curves = np.array([record.regret for record in records])
-    both = min(len(records), len(against))
-    regret, half = mean_of(curves)
+def _summary(cell: Cell, found: dict[int, Record], against: dict[int, Record]) -> Summary:
+    records = list(found.values())
+    regret, half = mean_of(np.array([record.regret for record in records]))
+    both = [trial for trial in found if trial in against]  # an unfinished run may have gaps
     if both:
-        base = np.array([record.regret for record in against[:both]])
-        difference, difference_half = mean_of(curves[:both] - base)
-        ratio = float(curves[:both, -1].mean() / base[:, -1].mean()) if base[:, -1].any() else 1.0
+        mine = np.array([found[trial].regret for trial in both])
+        base = np.array([against[trial].regret for trial in both])
+        difference, difference_half = mean_of(mine - base)
+        ratio = float(mine[:, -1].mean() / base[:, -1].mean()) if base[:, -1].any() else 1.0
     else:
         difference = difference_half = np.full_like(regret, np.nan)
         ratio = float("nan")
@@ -114,6 +117,7 @@ def _summary(store: Store, cell: Cell, records: list[Record], against: list[Reco
     return Summary(
         cell=cell,
         trials=len(records),
+        paired=len(both),
         rounds=rounds,
         regret=regret,
         half=half,

@@ -1,0 +1,374 @@
+"""The page in a real browser: it loads, it can be worked by keys, and it fits."""
+
+import shutil
+from contextlib import contextmanager
+
+import pytest
+
+from coopbandits.lab.report.page import page
+
+HOSTILE = [
+    "</script><script>window.broken = 1</script>",
+    '"><img src=x onerror="window.broken = 1">',
+    "__proto__",
+    "{{script}} & <b>bold</b> 'quoted'",
+    "averyveryverylongnamewithoutanyspacesinitthatwouldnotfitonaphone",
+]
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHARTS = "#regret-chart, #difference-chart, #costs, #worth-chart, #maps"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip(f"none of {', '.join(NAMES)} is installed")
+    with sync.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        started.new_context().new_page()
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def real_page(real_run, tmp_path_factory):
+    file = tmp_path_factory.mktemp("page") / "report.html"
+    file.write_bytes(page(real_run))
+    return file
+
+
+@contextmanager
+def opened(browser, file, *, width=1200, scheme="light"):
+    """Open a page; whatever it complains of or asks for beside itself fails the test."""
+    tab = browser.contexts[0].pages[0]  # one for all tests: a new one takes longer than most
+    complaints, asked = [], []
+    listeners = {
+        "console": lambda message: complaints.append(message.text),
+        "pageerror": lambda error: complaints.append(str(error)),
+        "request": lambda request: asked.append(request.url),
+    }
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.emulate_media(color_scheme=scheme)
+    tab.mouse.move(0, 0)
+    for event, listener in listeners.items():
+        tab.on(event, listener)
+    try:
+        tab.goto(file.as_uri())
+        tab.wait_for_function(
+            "!RUN.panels.length || !RUN.panels[0].similarity || byId('maps').children.length"
+        )
+        yield tab
+        tab.evaluate("1")  # what was said until now has arrived
+    finally:
+        for event, listener in listeners.items():
+            tab.remove_listener(event, listener)
+    assert complaints == []
+    assert asked == [file.as_uri()]
+
+
+def drawn(tab, place):
+    """In which charts is a policy drawn?"""
+    return tab.eval_on_selector_all(
+        CHARTS,
+        "(hosts, place) => hosts.filter((host) => host.querySelector(`[data-series='${place}']`))"
+        ".map((host) => host.id)",
+        place,
+    )
+
+
+def shown_text(tab):
+    return tab.evaluate(
+        "[...document.querySelectorAll('body *')].filter((e) => !e.closest('script, style, #toml'))"
+        ".flatMap((e) => [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data)"
+        ".concat([...e.attributes].map((a) => a.value))).join('\\n')"
+    )
+
+
+def assert_no_broken_numbers(tab):
+    text = shown_text(tab)
+    for word in ("NaN", "undefined", "null", "Infinity", "[object"):
+        assert word not in text
+
+
+def test_the_page_draws_everything_and_is_not_blank(browser, real_page):
+    with opened(browser, real_page) as tab:
+        assert tab.title() == "A small run"
+        assert tab.locator("#picker [role=tab]").count() == 4
+        assert tab.locator("#regret-chart path.line").count() == 4
+        assert tab.locator("#regret-chart path.band").count() == 4
+        assert tab.locator("#difference-chart path.line").count() == 3
+        assert tab.locator("#costs svg").count() == 3
+        assert tab.locator("#costs [data-series]").count() == 12
+        assert tab.locator("#maps canvas").count() == 3  # the truth, and two who learn
+        assert tab.locator("#graph circle").count() == 8
+        assert tab.locator("#finals tbody tr").count() == 4
+        assert 'kind = "clustered_linear"' in tab.locator("#toml").inner_text()
+        assert_no_broken_numbers(tab)
+        colours = tab.evaluate(
+            "(() => { const c = document.querySelector('#maps canvas'); const p ="
+            " c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+            " return new Set(Array.from({length: p.length / 4}, (_, i) =>"
+            " p.slice(4 * i, 4 * i + 4).join())).size; })()"
+        )
+        assert colours >= 2  # alike and strangers
+        picture = tab.screenshot(full_page=True)
+        tab.evaluate("document.body.hidden = true")
+        assert len(picture) > 5 * len(tab.screenshot())
+
+
+def test_the_table_says_what_the_data_say(browser, real_page):
+    with opened(browser, real_page) as tab:
+        series = tab.evaluate("RUN.panels[0].series")
+        for row, one in enumerate(series):
+            cells = tab.locator("#finals tbody tr").nth(row).locator("td")
+            value, half = one["final"]
+            assert cells.nth(0).inner_text().strip() == f"{value:.2f} ± {half:.2f}"
+            assert cells.nth(8).inner_text() == "3"
+        assert (
+            tab.locator("#finals tbody tr").nth(0).locator("td").nth(1).inner_text() == "baseline"
+        )
+
+
+def test_a_legend_button_hides_its_policy_in_every_chart(browser, real_page):
+    with opened(browser, real_page) as tab:
+        button = tab.locator("[data-toggle='2']")  # learns K_z: it is in all charts
+        everywhere = ["regret-chart", "difference-chart", "costs", "maps", "worth-chart"]
+        assert drawn(tab, 2) == everywhere
+        assert button.get_attribute("aria-pressed") == "true"
+        button.click()
+        tab.wait_for_function("document.querySelectorAll('#maps canvas').length === 2")
+        assert button.get_attribute("aria-pressed") == "false"
+        assert drawn(tab, 2) == []
+        assert drawn(tab, 1) == everywhere  # the others stay
+        tab.locator("#picker [role=tab]").nth(1).click()  # and it is remembered elsewhere
+        assert tab.locator("[data-toggle='2']").get_attribute("aria-pressed") == "false"
+        tab.get_by_role("button", name="show all").click()
+        tab.wait_for_function("document.querySelectorAll('#maps canvas').length === 3")
+        assert drawn(tab, 2) == everywhere
+
+
+def test_hiding_everything_leaves_words_and_no_errors(browser, real_page):
+    with opened(browser, real_page) as tab:
+        for button in tab.locator("[data-toggle]").all():
+            button.click()
+        assert tab.locator("#regret-chart").inner_text() == "No policy is chosen in the legend."
+        assert tab.locator("path.line:visible").count() == 0
+        assert_no_broken_numbers(tab)
+
+
+def test_all_of_it_works_by_keys(browser, real_page):
+    with opened(browser, real_page) as tab:
+        focus = "document.activeElement"
+        tab.keyboard.press("Tab")  # the link that skips
+        tab.keyboard.press("Tab")
+        assert tab.evaluate(f"{focus}.id") == "tab-0"
+        tab.keyboard.press("ArrowRight")
+        assert tab.evaluate(f"{focus}.id") == "tab-1"
+        assert tab.locator("#tab-1").get_attribute("aria-selected") == "true"
+        assert "sparse" in tab.locator("#network-h").inner_text()
+        tab.keyboard.press("End")
+        assert tab.evaluate(f"{focus}.id") == "tab-3"
+        tab.keyboard.press("ArrowRight")  # round and round
+        assert tab.evaluate(f"{focus}.id") == "tab-0"
+        tab.keyboard.press("Tab")
+        assert tab.evaluate(f"{focus}.dataset.toggle") == "0"
+        assert tab.evaluate(f"getComputedStyle({focus}).outlineStyle") == "solid"
+        tab.keyboard.press("Enter")
+        assert tab.evaluate(f"{focus}.getAttribute('aria-pressed')") == "false"
+        tab.keyboard.press("Space")
+        assert tab.evaluate(f"{focus}.getAttribute('aria-pressed')") == "true"
+        tab.locator("input[value=linear]").focus()
+        tab.keyboard.press("ArrowRight")
+        assert tab.locator("input[value=log]").is_checked()
+        tab.keyboard.press("Tab")
+        assert tab.evaluate(f"{focus}.getAttribute('role')") == "slider"
+        assert tab.evaluate(f"{focus}.getAttribute('aria-valuenow')") == "12"
+        tab.keyboard.press("ArrowLeft")
+        assert tab.evaluate(f"{focus}.getAttribute('aria-valuenow')") == "11"
+        one = tab.evaluate("RUN.panels[0].series[0]")
+        told = f"alone {one['regret'][10]:.2f} ± {one['half'][10]:.2f}"
+        assert told in tab.evaluate(f"{focus}.getAttribute('aria-valuetext')")
+        assert tab.locator("#regret-read .at").inner_text().startswith("round 11")
+        assert tab.locator("#difference-read .at").inner_text().startswith("round 11")
+        tab.keyboard.press("Home")
+        assert tab.evaluate(f"{focus}.getAttribute('aria-valuenow')") == "1"
+
+
+def test_the_pointer_reads_the_nearest_round(browser, real_page):
+    with opened(browser, real_page) as tab:
+        box = tab.locator("#regret-chart svg").bounding_box()
+        tab.mouse.move(box["x"] + 52, box["y"] + 60)
+        assert tab.locator("#regret-read .at").inner_text().startswith("round 1\n")
+        tab.mouse.move(box["x"] + box["width"] - 14, box["y"] + 60)
+        assert tab.locator("#regret-read .at").inner_text().startswith("round 12")
+
+
+def test_the_log_switch_changes_scales_and_shows_slopes(browser, real_page):
+    with opened(browser, real_page) as tab:
+        line = "#regret-chart path.line[data-series='0']"
+        before = tab.locator(line).get_attribute("d")
+        assert "slope" not in tab.locator("#regret-read").inner_text()
+        tab.locator("label", has_text="log-log").click()
+        assert tab.locator(line).get_attribute("d") != before
+        slope = tab.evaluate("RUN.panels[0].series[0].slope")
+        assert f"slope {slope:.2f}" in tab.locator("#regret-read").inner_text()
+        assert tab.locator("#slope-note").is_visible()
+        tab.locator("label", has_text="linear").click()
+        assert tab.locator(line).get_attribute("d") == before
+
+
+def test_columns_sort_both_ways(browser, real_page):
+    with opened(browser, real_page) as tab:
+        series = tab.evaluate("RUN.panels[0].series")
+        up = [one["policy"] for one in sorted(series, key=lambda one: one["final"][0])]
+        button = tab.locator("#finals [data-key=regret]")
+        rows = "rows => rows.map((row) => Number(row.dataset.policy))"
+        for expected, way in ((up, "ascending"), (up[::-1], "descending")):
+            button.click()
+            assert tab.eval_on_selector_all("#finals tbody tr", rows) == expected
+            assert tab.locator(f"#finals th[aria-sort={way}] [data-key=regret]").count() == 1
+
+
+def test_centres_are_marked_when_asked_for(browser, real_page):
+    with opened(browser, real_page) as tab:
+        network = tab.evaluate("RUN.networks[RUN.panels[0].network]")
+        assert tab.locator("#graph circle.centre").count() == 0
+        assert f"{network['cliqueCount']} clique" in tab.locator("#network-note").inner_text()
+        tab.locator("label", has_text="centres").click()
+        assert tab.locator("#graph circle.centre").count() == network["centreCount"]
+        assert f"{network['centreCount']} centre" in tab.locator("#network-note").inner_text()
+
+
+def test_a_charts_numbers_are_there_as_a_table(browser, real_page):
+    with opened(browser, real_page) as tab:
+        tab.locator("#regret summary").click()
+        tab.locator("#regret-data tbody tr").first.wait_for()
+        assert tab.locator("#regret-data tbody tr").count() == 12
+        regret = tab.evaluate("RUN.panels[0].series[1].regret[4]")
+        row = tab.locator("#regret-data tbody tr").nth(4).inner_text()
+        assert f"{regret:.2f} ± " in row
+        unnamed = tab.evaluate(
+            "[...document.querySelectorAll('svg, canvas')].filter((e) => !e.closest("
+            "'[aria-hidden=true], [aria-label]')).length"
+        )
+        assert unnamed == 0
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_nothing_sticks_out_on_a_phone(browser, real_page, width):
+    with opened(browser, real_page, width=width) as tab:
+        tab.locator("#regret summary").click()
+        tab.locator("#regret-data tbody tr").first.wait_for()
+        assert tab.evaluate("document.documentElement.scrollWidth") == width
+        stuck = tab.evaluate(
+            "(width) => [...document.querySelectorAll('main *, header *')].filter((e) =>"
+            " !e.closest('.scroll') && e.getBoundingClientRect().right > width + 1)"
+            ".map((e) => e.outerHTML.slice(0, 80))",
+            width,
+        )
+        assert stuck == []
+
+
+CONTRASTS = """() => {
+  const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (colour) => numbers(colour).slice(0, 3).map((v) => v / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const colour = getComputedStyle(e).backgroundColor, [, , , alpha = 1] = numbers(colour);
+      if (alpha === 1) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  return [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility()
+    && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())).map((e) => {
+    const style = getComputedStyle(e);
+    const ink = e.namespaceURI.endsWith("svg") ? style.fill : style.color;
+    const [low, high] = [light(ink), light(ground(e))].sort((a, b) => a - b);
+    return [(high + 0.05) / (low + 0.05), e.outerHTML.slice(0, 90)];
+  });
+}"""
+
+
+def test_the_dark_is_dark_and_text_can_be_read_in_both(browser, real_page):
+    grounds = {}
+    for scheme in ("light", "dark"):
+        with opened(browser, real_page, scheme=scheme) as tab:
+            tab.locator("[data-toggle='0']").click()  # also what is switched off
+            grounds[scheme] = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+            found = tab.evaluate(CONTRASTS)
+            assert len(found) > 100
+            assert [row for row in found if row[0] < 4.5] == []
+            grey = tab.locator("#regret-chart .line[data-series='3']")
+            grounds[scheme + " line"] = grey.evaluate("e => getComputedStyle(e).stroke")
+    assert grounds["light"] != grounds["dark"]
+    assert grounds["light line"] != grounds["dark line"]
+
+
+def test_paper_is_light_and_wide_enough(browser, real_page):
+    with opened(browser, real_page, width=720, scheme="dark") as tab:
+        tab.emulate_media(media="print", color_scheme="dark")
+        try:
+            body = "getComputedStyle(document.body)"
+            assert tab.evaluate(f"{body}.backgroundColor") == "rgb(255, 255, 255)"
+            assert tab.evaluate(f"{body}.color") == "rgb(29, 33, 39)"
+            assert tab.evaluate("document.documentElement.scrollWidth") == 720
+        finally:
+            tab.emulate_media(media="screen")
+
+
+def test_hostile_names_are_shown_as_they_are(browser, made_run, tmp_path):
+    store = made_run(
+        name=HOSTILE[0], policies=HOSTILE, problems=[HOSTILE[0], HOSTILE[1]],
+        networks=["__proto__", '"><b>'], learners=HOSTILE[:2],
+    )  # fmt: skip
+    file = tmp_path / "a page.html"
+    file.write_bytes(page(store.folder))
+    with opened(browser, file, width=360) as tab:
+        tab.wait_for_function("document.querySelectorAll('#maps canvas').length === 3")
+        buttons = "buttons => buttons.map((button) => button.textContent)"
+        assert tab.eval_on_selector_all("[data-toggle]", buttons) == HOSTILE
+        assert tab.evaluate("window.broken") is None
+        assert tab.locator("img, main b").count() == 0
+        assert tab.locator("h1").evaluate("e => e.textContent") == HOSTILE[0]
+        assert tab.evaluate("document.documentElement.scrollWidth") == 360
+
+
+ODD = {
+    "one trial": {"trials": 1, "timed": False},
+    "one policy": {"policies": ["only"]},
+    "one policy, one trial, one round": {"policies": ["only"], "trials": 1, "rounds": 1},
+    "unfinished": {"drawn": False, "only": lambda task: task.trial == 0},
+    "baseline not done": {"only": lambda task: task.cell.policy == "other"},
+    "baseline does not play": {
+        "policies": ["a", "b", "c"], "problems": ["p", "q"], "baseline": "c",
+        "c": {"problems": ["q"]},
+    },
+    "learns, first trial missing": {"learners": ["other"], "only": lambda task: task.trial > 0},
+    "nothing done": {"only": lambda task: False},
+    "many policies": {"policies": [f"policy {place}" for place in range(25)], "trials": 1},
+    "one agent": {"agents": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_runs_have_pages_without_broken_numbers(browser, made_run, tmp_path, odd):
+    store = made_run(**ODD[odd])
+    file = tmp_path / "report.html"
+    file.write_bytes(page(store.folder))
+    with opened(browser, file, width=500) as tab:
+        for scale in ("log-log", "linear"):
+            if odd != "nothing done":
+                tab.locator("label", has_text=scale).click()
+            assert_no_broken_numbers(tab)
+        done, expected = tab.evaluate("[RUN.done, RUN.expected]")
+        assert tab.locator("#notice").is_visible() == (done < expected)
+        assert tab.locator("#toml").is_visible()
+        assert tab.locator("#picker").is_visible() == (odd == "baseline does not play")
+        assert tab.evaluate("document.documentElement.scrollWidth") == 500
