@@ -8,7 +8,7 @@ import time
 import pytest
 
 from coopbandits.lab import cli
-from coopbandits.lab.toml_text import to_toml
+from coopbandits.lab.experiments.toml_text import to_toml
 from lab_small import small
 
 

@@ -7,23 +7,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from coopbandits.lab.experiment import Experiment, read_experiment
-    from coopbandits.lab.fit import Fit, compare_kernels, fit_kernel
-    from coopbandits.lab.logs import Log, Logged, read_log, write_log
+    from coopbandits.lab.experiments.experiment import Experiment, read_experiment
+    from coopbandits.lab.experiments.processes import trials
+    from coopbandits.lab.experiments.reproduce import paper_experiment
+    from coopbandits.lab.experiments.runner import run_experiment
+    from coopbandits.lab.experiments.store import Store, read_store
+    from coopbandits.lab.experiments.summary import Summary, summaries
+    from coopbandits.lab.logs.fit import Fit, compare_kernels, fit_kernel
+    from coopbandits.lab.logs.log import Log, Logged, read_log, write_log
+    from coopbandits.lab.logs.off_policy import Value, evaluate_policy, importance_weights
+    from coopbandits.lab.logs.replay import Replay, replay_policy
+    from coopbandits.lab.logs.simulated import logged
     from coopbandits.lab.networks import load_network
-    from coopbandits.lab.off_policy import Value, evaluate_policy, importance_weights
     from coopbandits.lab.pettingzoo_env import parallel_env
-    from coopbandits.lab.planner import Inspection, Outlook, TtlRow, inspect_network
-    from coopbandits.lab.planner_drawing import planner_figure
-    from coopbandits.lab.processes import trials
-    from coopbandits.lab.replay import Replay, replay_policy
+    from coopbandits.lab.planning.drawing import planner_figure
+    from coopbandits.lab.planning.planner import Inspection, Outlook, TtlRow, inspect_network
     from coopbandits.lab.report import write_report
-    from coopbandits.lab.reproduce import paper_experiment
-    from coopbandits.lab.runner import run_experiment
     from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
-    from coopbandits.lab.simulated_logs import logged
-    from coopbandits.lab.store import Store, read_store
-    from coopbandits.lab.summary import Summary, summaries
 
 __all__ = [
     "Experiment",
@@ -62,38 +62,38 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Experiment": "experiment",
-    "Fit": "fit",
-    "Inspection": "planner",
-    "Log": "logs",
-    "Logged": "logs",
-    "Outlook": "planner",
-    "Replay": "replay",
+    "Experiment": "experiments.experiment",
+    "Fit": "logs.fit",
+    "Inspection": "planning.planner",
+    "Log": "logs.log",
+    "Logged": "logs.log",
+    "Outlook": "planning.planner",
+    "Replay": "logs.replay",
     "SimilarityRow": "similarity",
-    "Store": "store",
-    "Summary": "summary",
-    "TtlRow": "planner",
-    "Value": "off_policy",
-    "compare_kernels": "fit",
-    "evaluate_policy": "off_policy",
-    "fit_kernel": "fit",
-    "importance_weights": "off_policy",
-    "inspect_network": "planner",
+    "Store": "experiments.store",
+    "Summary": "experiments.summary",
+    "TtlRow": "planning.planner",
+    "Value": "logs.off_policy",
+    "compare_kernels": "logs.fit",
+    "evaluate_policy": "logs.off_policy",
+    "fit_kernel": "logs.fit",
+    "importance_weights": "logs.off_policy",
+    "inspect_network": "planning.planner",
     "load_network": "networks",
-    "logged": "simulated_logs",
-    "paper_experiment": "reproduce",
+    "logged": "logs.simulated",
+    "paper_experiment": "experiments.reproduce",
     "parallel_env": "pettingzoo_env",
-    "planner_figure": "planner_drawing",
-    "read_experiment": "experiment",
-    "read_log": "logs",
-    "read_store": "store",
-    "replay_policy": "replay",
-    "run_experiment": "runner",
+    "planner_figure": "planning.drawing",
+    "read_experiment": "experiments.experiment",
+    "read_log": "logs.log",
+    "read_store": "experiments.store",
+    "replay_policy": "logs.replay",
+    "run_experiment": "experiments.runner",
     "similarity_figure": "similarity",
     "similarity_table": "similarity",
-    "summaries": "summary",
-    "trials": "processes",
-    "write_log": "logs",
+    "summaries": "experiments.summary",
+    "trials": "experiments.processes",
+    "write_log": "logs.log",
     "write_report": "report",
 }
 

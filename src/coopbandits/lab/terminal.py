@@ -1,78 +1,62 @@
-"""What does the user see while it runs, and after? Bars and tables; quiet where nobody watches."""
+"""How does a command show what it found? Tables and JSON, plain where nobody watches."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from coopbandits.lab.experiment import Task
-from coopbandits.lab.runner import Progress
-from coopbandits.lab.store import Store
-from coopbandits.lab.summary import baseline_of, summaries
-from coopbandits.lab.trial import Record
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+
+# How wide a line is where there is no terminal to ask.
+_WIDTH = 100
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """Return where to write."""
+    """Return where to write: as wide as the terminal, without colours where there is none."""
     from rich.console import Console  # noqa: PLC0415 (heavy)
 
-    return Console(stderr=stderr, highlight=False)
+    made = Console(stderr=stderr, highlight=False)
+    if made.is_terminal:
+        return made
+    return Console(stderr=stderr, highlight=False, width=_WIDTH, color_system=None)
 
 
-@contextmanager
-def bars(title: str) -> Iterator[Progress]:
-    """Show trials done, time left and the last trial's regret, if somebody watches."""
-    from rich import progress  # noqa: PLC0415 (heavy)
+def new_table(title: str) -> "Table":
+    """Return an empty table in the house's style."""
+    from rich import box  # noqa: PLC0415 (heavy)
+    from rich.table import Table  # noqa: PLC0415 (heavy)
 
-    screen = console(stderr=True)
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TextColumn("trials"),
-        progress.TimeElapsedColumn(),
-        progress.TextColumn("left"),
-        progress.TimeRemainingColumn(),
-        progress.TextColumn("{task.fields[last]}"),
-    )
-    with progress.Progress(*columns, console=screen, disable=not screen.is_terminal) as shown:
-        bar = shown.add_task(title, total=None, last="")
-
-        def on_trial(done: int, total: int, task: Task | None, record: Record | None) -> None:
-            last = ""
-            if task is not None and record is not None:
-                last = f"{task.cell.policy}: regret {record.regret[-1]:.4g}"
-            shown.update(bar, completed=done, total=total, last=last)
-
-        yield on_trial
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
 
 
-def show_finals(store: Store) -> None:
-    """Print a table for each problem and network."""
-    from rich import box  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under their columns; all but the first stand right."""
+    table = new_table(title)
+    for column in columns:
+        table.add_column(column, justify="left" if column == columns[0] else "right")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
 
-    screen = console()
-    found = summaries(store)
-    for problem, network in dict.fromkeys((s.cell.problem, s.cell.network) for s in found):
-        here = [s for s in found if (s.cell.problem, s.cell.network) == (problem, network)]
-        against = baseline_of(store, here[0].cell).policy
-        table = Table(title=f"{problem}, {network}", box=box.SIMPLE_HEAD, title_justify="left")
-        table.add_column("policy")
-        for name in ("regret per agent", f"minus {against}", "messages a round", "ms a decision"):
-            table.add_column(name, justify="right")
-        for s in here:
-            difference = "" if s.cell.policy == against else str(s.final_difference)
-            table.add_row(
-                s.cell.policy, str(s.final), difference, f"{s.messages:,.0f}",
-                f"{s.milliseconds:.2g}",
-            )  # fmt: skip
-        screen.print(table)
-    trials = sorted({s.trials for s in found})
-    screen.print(
-        f"mean ± 95% interval over {' to '.join(map(str, trials))} trials of "
-        f"{store.experiment.rounds} rounds, paired by seed",
-        style="dim",
-    )
+
+def show_words(lines: Sequence[str]) -> None:
+    """Print lines as they are."""
+    for line in lines:
+        sys.stdout.write(line + "\n")
+
+
+def show_json(value: Any) -> None:
+    """Print a value as JSON; numbers that are none (NaN, infinity) are null."""
+    sys.stdout.write(json.dumps(_finite(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value

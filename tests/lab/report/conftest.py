@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from coopbandits.lab.experiment import experiment_of
-from coopbandits.lab.runner import network_facts
-from coopbandits.lab.store import Store, write_whole
-from coopbandits.lab.trial import Record, run_task
+from coopbandits.lab.experiments.experiment import experiment_of
+from coopbandits.lab.experiments.runner import network_facts
+from coopbandits.lab.experiments.store import Store, write_whole
+from coopbandits.lab.experiments.trial import Record, run_task
 
 ALONE = {"kind": "LinUCB", "eta": 0.3}
 EAGER = {"kind": "EagerKernelUCB", "eta": 0.3, "kernel": "truth", "ttl": 1}
@@ -49,7 +49,7 @@ def keep_networks(store):
     """As the runner does, without its figures and tables."""
     for name in store.experiment.networks:
         facts = network_facts(store.experiment.network(name, 0), 1)
-        write_whole(store.folder / "networks" / f"{name}.json", json.dumps(facts).encode())
+        write_whole(store.network_file(name), json.dumps(facts).encode())
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from coopbandits.lab.experiment import Cell, Task
+from coopbandits.lab.experiments.experiment import Cell, Task
+from coopbandits.lab.experiments.store import read_store
+from coopbandits.lab.experiments.summary import summaries
 from coopbandits.lab.report.content import Detail, content, number, thinned
-from coopbandits.lab.store import read_store
-from coopbandits.lab.summary import summaries
 
 ALL = Detail(points=1000, rows=1000, edges=1000)
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from coopbandits.lab.experiment import Cell
+from coopbandits.lab.experiments.experiment import Cell
+from coopbandits.lab.experiments.store import Store
+from coopbandits.lab.experiments.summary import Mean, Summary
 from coopbandits.lab.report.headline import finding, headline
-from coopbandits.lab.store import Store
-from coopbandits.lab.summary import Mean, Summary
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import argparse
 
-from coopbandits.lab.commands import report
+from coopbandits.lab.commands.report import main as make_page
 from coopbandits.lab.commands.run import carry_out
-from coopbandits.lab.experiment import experiment_of
+from coopbandits.lab.experiments.experiment import experiment_of
 
 _COMMON = {"kernel": "Linear", "ttl": 1, "eta": 0.3}
 DEMO = {
@@ -34,4 +34,4 @@ def main(options: argparse.Namespace) -> int:
     """Run the demo, and make its page."""
     experiment = experiment_of({**DEMO, "seed": options.seed})
     carry_out(experiment, options)
-    return report.main(argparse.Namespace(run=options.out, out=None, debug=options.debug))
+    return make_page(argparse.Namespace(run=options.out, out=None, debug=options.debug))

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from coopbandits.lab.commands.tables import show_json, show_table, show_words
-from coopbandits.lab.fit import KERNELS, Fit, compare_kernels
-from coopbandits.lab.logs import read_log
+from coopbandits.lab.logs.fit import KERNELS, Fit, compare_kernels
+from coopbandits.lab.logs.log import read_log
+from coopbandits.lab.terminal import show_json, show_table, show_words
 
 
 def main(options: argparse.Namespace) -> int:

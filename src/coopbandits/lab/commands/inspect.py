@@ -1,22 +1,19 @@
 """`coop inspect NETWORK`: what each γ costs and promises, as tables, JSON and a picture."""
 
 import argparse
-import json
 import math
-import sys
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coopbandits.errors import ParameterError
+from coopbandits.lab.terminal import console, new_table, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from coopbandits.lab.planner import Inspection, Outlook, TtlRow
+    from coopbandits.lab.planning.planner import Inspection, Outlook, TtlRow
 
-# wide enough for the tables where output is no terminal
-_WIDTH = 88
 
 _COSTS_LEGEND = {
     "γ": "time to live (ttl): the hops after which a message is dropped; * the paper's choice, "
@@ -58,8 +55,8 @@ def main(options: argparse.Namespace) -> int:
     """
     # heavy, and `coop --help` must be quick
     from coopbandits.lab.networks import load_network  # noqa: PLC0415
-    from coopbandits.lab.planner import inspect_network  # noqa: PLC0415
-    from coopbandits.lab.planner_drawing import check_picture, planner_figure  # noqa: PLC0415
+    from coopbandits.lab.planning.drawing import check_picture, planner_figure  # noqa: PLC0415
+    from coopbandits.lab.planning.planner import inspect_network  # noqa: PLC0415
 
     if options.out is not None:
         check_picture(options.out)
@@ -76,15 +73,15 @@ def main(options: argparse.Namespace) -> int:
             raise ParameterError(f"the picture {options.out} cannot be written: {error}") from error
     if options.json:
         report = {"network": str(options.network), **as_record(inspection)}
-        sys.stdout.write(json.dumps(report, indent=2, allow_nan=False) + "\n")
+        show_json(report)
     else:
         _show(inspection, name, options.dim, options.out)
     return 0
 
 
 def as_record(inspection: "Inspection") -> dict[str, Any]:
-    """Return everything that an inspection says as JSON takes it; None where there is no number."""
-    facts = {
+    """Return everything that an inspection says, for JSON."""
+    facts: dict[str, Any] = {
         field.name: getattr(inspection, field.name)
         for field in fields(inspection)
         if field.name not in ("network", "rows")
@@ -93,26 +90,13 @@ def as_record(inspection: "Inspection") -> dict[str, Any]:
         facts[name] = getattr(inspection, name)
     facts["directed"] = inspection.network.directed
     facts["rows"] = [asdict(row) for row in inspection.rows]
-    record: dict[str, Any] = _without_nan(facts)
-    return record
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return facts
 
 
 def _show(inspection: "Inspection", name: str, dim: int, picture: str | None) -> None:
-    from rich.console import Console  # noqa: PLC0415 (heavy)
     from rich.text import Text  # noqa: PLC0415 (heavy)
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH, color_system=None)
-    say = console.print
+    say = console().print
     say(Text(f"{name}: {_facts(inspection)}"))
     say()
     say(_costs(inspection))
@@ -164,7 +148,7 @@ def _facts(inspection: "Inspection") -> str:
 
 
 def _costs(inspection: "Inspection") -> Any:
-    table = _table("What each γ costs")
+    table = new_table("What each γ costs")
     for heading in ("γ", "reach", "most", "cliques", "apart", "centres", "messages", "bytes"):
         table.add_column(heading, justify="right")
     for row in inspection.rows:
@@ -184,7 +168,7 @@ def _costs(inspection: "Inspection") -> Any:
 
 
 def _promises(inspection: "Inspection") -> Any:
-    table = _table("What each γ promises, and how old its news is")
+    table = new_table("What each γ promises, and how old its news is")
     algorithms = ("coop", "dist", "eager")
     table.add_column("γ", justify="right")
     for what in ("factor", "heard", "delay"):
@@ -200,13 +184,6 @@ def _promises(inspection: "Inspection") -> Any:
             *("–" if math.isnan(outlook.delay) else f"{outlook.delay:.1f}" for outlook in outlooks),
         )
     return table
-
-
-def _table(title: str) -> Any:
-    from rich import box  # noqa: PLC0415 (heavy)
-    from rich.table import Table  # noqa: PLC0415 (heavy)
-
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def _ttl(row: "TtlRow", inspection: "Inspection") -> str:

@@ -10,10 +10,10 @@ import coopbandits.policies
 from coopbandits.arrays import short
 from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.kernels import Scaled
-from coopbandits.lab.commands.tables import show_json, show_table, show_words
-from coopbandits.lab.fit import Fit, compare_kernels, fit_kernel
-from coopbandits.lab.logs import Log, read_log
-from coopbandits.lab.replay import Replay, replay_policy
+from coopbandits.lab.logs.fit import Fit, compare_kernels, fit_kernel
+from coopbandits.lab.logs.log import Log, read_log
+from coopbandits.lab.logs.replay import Replay, replay_policy
+from coopbandits.lab.terminal import show_json, show_table, show_words
 from coopbandits.network import Network
 from coopbandits.policy import Policy
 from coopbandits.width import InformationGain, SelfNormalised, Srinivas

@@ -3,7 +3,7 @@
 import argparse
 
 from coopbandits.lab.commands.run import carry_out
-from coopbandits.lab.reproduce import paper_experiment
+from coopbandits.lab.experiments.reproduce import paper_experiment
 
 
 def main(options: argparse.Namespace) -> int:

@@ -4,10 +4,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from coopbandits.lab.experiment import Experiment, located, read_experiment
-from coopbandits.lab.kinds import Mistake
-from coopbandits.lab.runner import check, run_experiment
-from coopbandits.lab.terminal import bars, console, show_finals
+from coopbandits.lab.experiments.experiment import Experiment, located, read_experiment
+from coopbandits.lab.experiments.kinds import Mistake
+from coopbandits.lab.experiments.runner import check, run_experiment
+from coopbandits.lab.experiments.shown import bars, show_finals
+from coopbandits.lab.terminal import console
 
 
 def main(options: argparse.Namespace) -> int:

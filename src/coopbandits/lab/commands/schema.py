@@ -5,8 +5,8 @@ import json
 import sys
 from pathlib import Path
 
-from coopbandits.lab.schema import experiment_schema
-from coopbandits.lab.store import write_whole
+from coopbandits.lab.experiments.schema import experiment_schema
+from coopbandits.lab.experiments.store import write_whole
 
 
 def main(options: argparse.Namespace) -> int:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
-from coopbandits.lab.figures import style_of
+from coopbandits.lab.experiments.figures import style_of
+from coopbandits.lab.experiments.store import Store
+from coopbandits.lab.experiments.summary import Mean, Summary, baseline_of
 from coopbandits.lab.report.colours import policy_looks
 from coopbandits.lab.report.headline import Finding, finding, headline
 from coopbandits.lab.report.layout import drawing
 from coopbandits.lab.report.matrices import similarity_maps
-from coopbandits.lab.store import Store
-from coopbandits.lab.summary import Mean, Summary, baseline_of
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _networks(store: Store, detail: Detail) -> list[dict[str, Any]]:
     """Return the drawings; a run that was stopped has none yet."""
     made = []
     for name, table in store.experiment.networks.items():
-        file = store.folder / "networks" / f"{name}.json"
+        file = store.network_file(name)
         if file.is_file() and detail.edges:
             facts = json.loads(file.read_text(encoding="utf-8"))
             drawn = drawing(name, facts, detail.edges)

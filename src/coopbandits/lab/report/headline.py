@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.lab.experiment import Cell
-from coopbandits.lab.store import Store
-from coopbandits.lab.summary import Summary, baseline_of
+from coopbandits.lab.experiments.experiment import Cell
+from coopbandits.lab.experiments.store import Store
+from coopbandits.lab.experiments.summary import Summary, baseline_of
 
 
 @dataclass(frozen=True)

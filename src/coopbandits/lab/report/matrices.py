@@ -11,8 +11,8 @@ from zlib import compress
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
+from coopbandits.lab.experiments.summary import Summary
 from coopbandits.lab.similarity import like_together
-from coopbandits.lab.summary import Summary
 
 NOT_HEARD = 255
 

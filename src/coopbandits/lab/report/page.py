@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from coopbandits.errors import ExperimentError
+from coopbandits.lab.experiments.store import read_store, write_whole
+from coopbandits.lab.experiments.summary import summaries
 from coopbandits.lab.report.colours import colour_rules
 from coopbandits.lab.report.content import Detail, content
-from coopbandits.lab.store import read_store, write_whole
-from coopbandits.lab.summary import summaries
 
 LIMIT = 1_000_000
 """Bytes that a page may have."""

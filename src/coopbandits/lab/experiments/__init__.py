@@ -1,0 +1,1 @@
+"""How is an experiment written, run and kept?"""

@@ -1,0 +1,270 @@
+"""What is to be run? Policies × problems × networks × trials, from a TOML file and a seed."""
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coopbandits.arrays import IntArray, as_count, as_seed, short
+from coopbandits.engines import ENGINES
+from coopbandits.errors import CoopBanditsError, ExperimentError
+from coopbandits.lab.experiments.kinds import (
+    Mistake,
+    World,
+    instead,
+    make_network,
+    make_policy,
+    make_problem,
+)
+from coopbandits.lab.experiments.toml_text import keys_of, line_of, to_toml
+from coopbandits.network import Network
+from coopbandits.policy import Policy
+from coopbandits.problems.problem import Problem
+
+ROOMS = ("networks", "problems", "policies")
+SETTINGS: dict[str, Any] = {
+    "name": "experiment",
+    "seed": 0,
+    "trials": 10,
+    "rounds": 200,
+    "points": 100,
+    "baseline": "",
+    "data": "",
+}
+# What a table may hold beside the arguments of its kind.
+EXTRAS: dict[str, dict[str, Any]] = {
+    "networks": {"fresh": False},
+    "problems": {"networks": [], "engine": "auto"},
+    "policies": {"problems": [], "engine": "auto", "dashed": False},
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One policy on one problem on one network, by their names."""
+
+    problem: str
+    network: str
+    policy: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """One trial of one cell."""
+
+    cell: Cell
+    trial: int
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Policies × problems × networks × trials.
+
+    Attributes:
+        name: What its report is called.
+        seed: Trial i plays with seed + i; networks that are not fresh in every trial are of `seed`.
+        trials: How many.
+        rounds: T.
+        points: In about how many rounds curves are kept.
+        baseline: The policy that the others are compared with; the first, if empty.
+        data: Where files of networks are looked for first.
+        networks: The tables of the file, by name; so `problems`, `policies`.
+        folder: Where the file lies; one's own modules are looked for there.
+    """
+
+    name: str = "experiment"
+    seed: int = 0
+    trials: int = 10
+    rounds: int = 200
+    points: int = 100
+    baseline: str = ""
+    data: str = ""
+    networks: Mapping[str, Any] = field(default_factory=dict)
+    problems: Mapping[str, Any] = field(default_factory=dict)
+    policies: Mapping[str, Any] = field(default_factory=dict)
+    folder: str = ""
+
+    @property
+    def cells(self) -> list[Cell]:
+        """All cells, problem after problem, network after network."""
+        return [
+            Cell(problem, network, policy)
+            for problem, given in self.problems.items()
+            for network in self.networks
+            if network in (given.get("networks") or self.networks)
+            for policy, table in self.policies.items()
+            if problem in (table.get("problems") or self.problems)
+        ]
+
+    @property
+    def tasks(self) -> list[Task]:
+        """All trials; the first of every cell first, so that what cannot run shows early."""
+        return [Task(cell, trial) for trial in range(self.trials) for cell in self.cells]
+
+    @property
+    def recorded(self) -> IntArray:
+        """The rounds that curves keep: evenly spread, and evenly on a logarithmic scale."""
+        even = np.linspace(1, self.rounds, min(self.points, self.rounds))
+        early = np.geomspace(1, self.rounds, max(2, self.points // 4))
+        return np.unique(np.round(np.concatenate([even, early])).astype(np.int64))
+
+    def network(self, name: str, trial: int) -> Network:
+        """Make a network for a trial."""
+        table = dict(self.networks[name])
+        fresh = table.pop("fresh", False)
+        seed = self.seed + trial if fresh else self.seed
+        return _drawn(json.dumps(table, sort_keys=True), name, seed, self.data or None)
+
+    def problem(self, name: str, network: Network, trial: int) -> Problem:
+        """Make a problem for a trial."""
+        table = {k: v for k, v in self.problems[name].items() if k not in EXTRAS["problems"]}
+        return make_problem(table, ("problems", name), World(network, seed=self.seed + trial))
+
+    def policy(self, name: str, problem: Problem) -> Policy:
+        """Make a policy for a problem."""
+        table = {k: v for k, v in self.policies[name].items() if k not in EXTRAS["policies"]}
+        return make_policy(table, ("policies", name), World(problem.network, problem))
+
+    def engine(self, cell: Cell) -> str:
+        """Return the engine that a policy names, else its problem, else "auto"."""
+        given = [self.policies[cell.policy], self.problems[cell.problem]]
+        return next((str(table["engine"]) for table in given if "engine" in table), "auto")
+
+    def to_toml(self) -> str:
+        """Write it as a file that gives the same experiment."""
+        settings = {key: getattr(self, key) for key in SETTINGS}
+        kept = {key: value for key, value in settings.items() if value != ""}
+        return to_toml({**kept, **{room: getattr(self, room) for room in ROOMS}})
+
+
+@lru_cache(maxsize=16)
+def _drawn(table: str, name: str, seed: int, data: str | None) -> Network:
+    """Make a network once for all trials that share it; its partitions are kept with it."""
+    return make_network(json.loads(table), ("networks", name), World(seed=seed, data=data))
+
+
+def read_experiment(
+    path: str | Path, *, overrides: Sequence[str] = (), **settings: Any
+) -> Experiment:
+    """Read an experiment's file.
+
+    Args:
+        path: The file.
+        overrides: "key=value", such as "trials=3" or "policies.Eager.eta=0.5".
+        settings: Settings that win over both, where they are not None.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExperimentError(
+            f"{file} cannot be read ({error}); expected a TOML file of an experiment"
+        ) from error
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(f"{file}: {error}; a TOML file is expected") from error
+    for override in overrides:
+        _override(tables, override)
+    tables.update({key: value for key, value in settings.items() if value is not None})
+    try:
+        return experiment_of(tables, folder=str(file.resolve().parent))
+    except Mistake as mistake:
+        raise located(mistake, str(file), text) from mistake
+
+
+def experiment_of(tables: Mapping[str, Any], *, folder: str = "") -> Experiment:
+    """Check tables as a file holds them, as far as they can be checked before anything is made."""
+    for key in tables:
+        if key not in (*ROOMS, *SETTINGS):
+            raise Mistake((key,), f"unknown key {key!r}{instead(key, [*SETTINGS, *ROOMS])}")
+    settings = {key: tables.get(key, default) for key, default in SETTINGS.items()}
+    for key in ("name", "baseline", "data"):
+        if not isinstance(settings[key], str):
+            raise Mistake((key,), f"{key} = {short(settings[key])} is no text")
+    try:
+        settings["seed"] = as_seed(settings["seed"])
+        for key in ("trials", "rounds", "points"):
+            settings[key] = as_count(settings[key], key)
+    except CoopBanditsError as error:
+        raise Mistake((str(error).partition(" ")[0],), str(error)) from error
+    rooms = {room: _entries(tables, room) for room in ROOMS}
+    for room, pointed in (("problems", "networks"), ("policies", "problems")):
+        for name, table in rooms[room].items():
+            for other in table.get(pointed, []):
+                if other not in rooms[pointed]:
+                    raise Mistake(
+                        (room, name, pointed),
+                        f"there is no {other!r} among {pointed}"
+                        f"{instead(str(other), list(rooms[pointed]))}",
+                    )
+    if settings["baseline"] and settings["baseline"] not in rooms["policies"]:
+        raise Mistake(
+            ("baseline",),
+            f"baseline = {settings['baseline']!r} is no policy of this experiment"
+            f"{instead(settings['baseline'], list(rooms['policies']))}",
+        )
+    made = Experiment(**{**settings, **rooms}, folder=folder)
+    if not made.cells:
+        raise Mistake(("policies",), "no policy is left to play any problem on any network")
+    return made
+
+
+def _entries(tables: Mapping[str, Any], room: str) -> dict[str, Any]:
+    entries = tables.get(room)
+    if not isinstance(entries, Mapping) or not entries:
+        raise Mistake(
+            (room,), f"there is no table [{room}.NAME]; an experiment needs one or more {room}"
+        )
+    for name, table in entries.items():
+        if not isinstance(table, Mapping):
+            raise Mistake(
+                (room, name), f"{room}.{name} = {short(table)}; expected a table with a kind"
+            )
+        for key, default in EXTRAS[room].items():
+            if key in table and not isinstance(table[key], type(default)):
+                raise Mistake(
+                    (room, name, key),
+                    f"{key} = {short(table[key])}; expected a value such as {default!r}",
+                )
+        if table.get("engine", "auto") not in ("auto", *ENGINES):
+            raise Mistake(
+                (room, name, "engine"),
+                f"engine = {table['engine']!r} is not known; expected auto, {', '.join(ENGINES)}",
+            )
+    return {name: dict(table) for name, table in entries.items()}
+
+
+def _override(tables: dict[str, Any], text: str) -> None:
+    """Set one key, `a.b.c=value`; a value that is no TOML is a text."""
+    key, _, value = text.partition("=")
+    path = keys_of(f"{key} = 0")
+    if not path or not value.strip():
+        raise ExperimentError(
+            f"{text!r} is no override; expected key=value, such as trials=3 or "
+            'policies."My policy".eta=0.5'
+        )
+    place = tables
+    for name in path[:-1]:
+        if not isinstance(place.get(name), dict):
+            inside = [key for key, held in place.items() if isinstance(held, dict)]
+            raise ExperimentError(
+                f"{text!r} overrides nothing: there is no table {name!r}{instead(name, inside)}"
+            )
+        place = place[name]
+    try:
+        place[path[-1]] = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        place[path[-1]] = value
+
+
+def located(mistake: Mistake, file: str, text: str) -> ExperimentError:
+    """Say where in its file a mistake is."""
+    line = line_of(text, mistake.path)
+    where = f"{file}, line {line}" if line else file
+    return ExperimentError(f"{where}: {'.'.join(mistake.path)}: {mistake}")

@@ -1,0 +1,117 @@
+"""What does a run look like? Regret over time; rows are problems, columns are networks."""
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coopbandits.lab.experiments.store import Store, write_whole
+from coopbandits.lab.experiments.summary import Summary, summaries
+from coopbandits.lab.experiments.tables import csv_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which most colour-blind people can tell apart, and three more.
+COLOURS = (
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c564b",
+    "#6a3d9a", "#c2185b",
+)  # fmt: skip
+
+
+def write_figures(store: Store) -> None:
+    """Write the figure of regret as SVG and PNG, with the data behind it."""
+    found = summaries(store)
+    if not found:
+        return
+    folder = store.folder / "figures"
+    figure = regret_figure(store, found)
+    for suffix, content in drawn(figure).items():
+        write_whole(folder / f"regret.{suffix}", content)
+    write_whole(folder / "regret.csv", csv_text(_data(found)).encode())
+
+
+def drawn(figure: "Figure") -> dict[str, bytes]:
+    """Draw a figure as SVG and PNG; the same figure gives the same bytes."""
+    import matplotlib  # noqa: PLC0415 (heavy)
+
+    made = {}
+    with matplotlib.rc_context({"svg.hashsalt": "coopbandits"}):
+        for suffix, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+            packed = BytesIO()
+            figure.savefig(packed, format=suffix, metadata=metadata)
+            made[suffix] = packed.getvalue()
+    return made
+
+
+def style_of(store: Store) -> dict[str, dict[str, Any]]:
+    """Return how each policy is drawn, in all figures of a run."""
+    policies = store.experiment.policies
+    solid = [name for name, table in policies.items() if not table.get("dashed")]
+    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(solid)}
+    return {
+        name: {
+            "color": colours.get(name, "#555555"),
+            "linestyle": "--" if table.get("dashed") else "-",
+        }
+        for name, table in policies.items()
+    }
+
+
+def regret_figure(store: Store, found: list[Summary]) -> "Figure":
+    """Draw cumulative regret per agent, mean and 95% band over trials."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 (heavy)
+
+    experiment = store.experiment
+    rows, columns = list(experiment.problems), list(experiment.networks)
+    style = style_of(store)
+    figure = Figure(
+        figsize=(max(4.2, 3.3 * len(columns)), 3.0 * len(rows) + 1.1), dpi=150, layout="constrained"
+    )
+    axes = figure.subplots(len(rows), len(columns), squeeze=False)
+    handles: dict[str, Any] = {}
+    for row, problem in enumerate(rows):
+        for column, network in enumerate(columns):
+            axis = axes[row, column]
+            here = [s for s in found if (s.cell.problem, s.cell.network) == (problem, network)]
+            for summary in here:
+                look = style[summary.cell.policy]
+                (line,) = axis.plot(summary.rounds, summary.regret, lw=1.6, **look)
+                low, high = summary.regret - summary.half, summary.regret + summary.half
+                axis.fill_between(summary.rounds, low, high, color=look["color"], alpha=0.15, lw=0)
+                handles.setdefault(summary.cell.policy, line)
+            axis.spines[["top", "right"]].set_visible(False)
+            axis.grid(alpha=0.2)
+            axis.set(xlim=(0, experiment.rounds), ylim=(0, None))
+            if row == 0:
+                axis.set_title(network)
+            if row == len(rows) - 1:
+                axis.set_xlabel("round")
+            if column == 0:
+                axis.set_ylabel(f"{problem}\nregret per agent")
+    ordered = [name for name in experiment.policies if name in handles]
+    figure.legend(
+        [handles[name] for name in ordered],
+        ordered,
+        loc="outside lower center",
+        ncols=min(len(ordered), max(2, int(1.6 * len(columns)))),
+        frameon=False,
+    )
+    return figure
+
+
+def _data(found: list[Summary]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for summary in found:
+        count = len(summary.rounds)
+        for name, column in {
+            "problem": [summary.cell.problem] * count,
+            "network": [summary.cell.network] * count,
+            "policy": [summary.cell.policy] * count,
+            "trials": [summary.trials] * count,
+            "round": summary.rounds,
+            "regret": summary.regret,
+            "half_interval": summary.half,
+        }.items():
+            table.setdefault(name, []).extend(np.asarray(column).tolist())
+    return table

@@ -1,0 +1,117 @@
+"""How is an experiment run? Trial after trial, each kept as it is done; then tables and figures."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from coopbandits.errors import ExperimentError
+from coopbandits.lab.experiments.cluster import on_dask
+from coopbandits.lab.experiments.experiment import Experiment, Task
+from coopbandits.lab.experiments.figures import write_figures
+from coopbandits.lab.experiments.kinds import HALF_DIAMETER
+from coopbandits.lab.experiments.processes import as_they_come
+from coopbandits.lab.experiments.store import Store, write_whole
+from coopbandits.lab.experiments.tables import write_tables
+from coopbandits.lab.experiments.trial import Record, run_task
+from coopbandits.lab.networks import half_diameter
+from coopbandits.network import Network
+
+Progress = Callable[[int, int, Task | None, Record | None], None]
+
+
+def run_experiment(
+    experiment: Experiment,
+    out: str | Path,
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    on_trial: Progress | None = None,
+) -> Store:
+    """Run an experiment, or what is left of it, and keep it in a folder.
+
+    The same experiment gives the same files, on one worker or many, in one go or in several.
+
+    Args:
+        experiment: What to run.
+        out: The folder.
+        workers: How many processes; as many as there are cores, if not given.
+        dask: The address of a Dask scheduler, to run there instead.
+        on_trial: Told how many trials of how many are done, and the last one.
+    """
+    check(experiment)
+    try:
+        store = Store.begin(out, experiment)
+        done = store.done()
+        pending = [task for task in experiment.tasks if task not in done]
+        total = len(done) + len(pending)
+        if on_trial is not None:
+            on_trial(len(done), total, None, None)
+        for count, (task, record) in enumerate(
+            _played(experiment, pending, workers, dask), start=len(done) + 1
+        ):
+            store.add(task, record)
+            if on_trial is not None:
+                on_trial(count, total, task, record)
+        finish(store)
+    except OSError as error:
+        raise ExperimentError(
+            f"{error.filename or out} cannot be written ({error.strerror or error}); make room, or "
+            "choose another --out, and run the same command again: what was done is kept"
+        ) from error
+    return store
+
+
+def check(experiment: Experiment) -> None:
+    """Make everything of the first trial once, so that mistakes show before anything is run."""
+    import sys  # noqa: PLC0415
+
+    if experiment.folder and experiment.folder not in sys.path:
+        sys.path.insert(0, experiment.folder)
+    for cell in experiment.cells:
+        network = experiment.network(cell.network, 0)
+        experiment.policy(cell.policy, experiment.problem(cell.problem, network, 0))
+
+
+def finish(store: Store) -> None:
+    """Write the tables, networks and figures of what is done."""
+    write_tables(store)
+    for name in store.experiment.networks:
+        ttl = _ttl(store.experiment, name)
+        facts = network_facts(store.experiment.network(name, 0), ttl)
+        text = json.dumps(facts, ensure_ascii=False) + "\n"
+        write_whole(store.network_file(name), text.encode())
+    write_figures(store)
+
+
+def network_facts(network: Network, ttl: int) -> dict[str, object]:
+    """Return what a drawing of a network needs: edges, cliques and centres of G_γ."""
+    cover, centres = network.clique_cover(ttl), network.centres(ttl)
+    return {
+        "agents": len(network),
+        "ttl": ttl,
+        "diameter": network.diameter if network.diameter != float("inf") else None,
+        "edges": network.edges,
+        "cliques": cover.labels.tolist(),
+        "clique_cover_bound": int(cover.lower_bound),
+        "centres": centres.of.tolist(),
+        "graph": network.fingerprint,
+    }
+
+
+def _ttl(experiment: Experiment, network: str) -> int:
+    """Return the largest γ of the policies."""
+    given = [table.get("ttl", 1) for table in experiment.policies.values()]
+    drawn = experiment.network(network, 0)
+    return max(half_diameter(drawn) if ttl == HALF_DIAMETER else int(ttl) for ttl in given)
+
+
+def _played(
+    experiment: Experiment, tasks: list[Task], workers: int | None, dask: str | None
+) -> Iterator[tuple[Task, Record]]:
+    work = partial(run_task, experiment)
+    if not tasks:
+        return iter(())
+    if dask is not None:
+        return on_dask(dask, work, tasks)
+    return as_they_come(work, tasks, workers=workers)

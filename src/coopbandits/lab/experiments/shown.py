@@ -1,0 +1,67 @@
+"""What does the user see while it runs, and after? Bars and tables; quiet where nobody watches."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from coopbandits.lab.experiments.experiment import Task
+from coopbandits.lab.experiments.runner import Progress
+from coopbandits.lab.experiments.store import Store
+from coopbandits.lab.experiments.summary import baseline_of, summaries
+from coopbandits.lab.experiments.trial import Record
+from coopbandits.lab.terminal import console, show_table
+
+
+@contextmanager
+def bars(title: str) -> Iterator[Progress]:
+    """Show trials done, time left and the last trial's regret, if somebody watches."""
+    from rich import progress  # noqa: PLC0415 (heavy)
+
+    screen = console(stderr=True)
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("trials"),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(),
+        progress.TextColumn("{task.fields[last]}"),
+    )
+    with progress.Progress(*columns, console=screen, disable=not screen.is_terminal) as shown:
+        bar = shown.add_task(title, total=None, last="")
+
+        def on_trial(done: int, total: int, task: Task | None, record: Record | None) -> None:
+            last = ""
+            if task is not None and record is not None:
+                last = f"{task.cell.policy}: regret {record.regret[-1]:.4g}"
+            shown.update(bar, completed=done, total=total, last=last)
+
+        yield on_trial
+
+
+def show_finals(store: Store) -> None:
+    """Print a table for each problem and network."""
+    found = summaries(store)
+    for problem, network in dict.fromkeys((s.cell.problem, s.cell.network) for s in found):
+        here = [s for s in found if (s.cell.problem, s.cell.network) == (problem, network)]
+        against = baseline_of(store, here[0].cell).policy
+        show_table(
+            f"{problem}, {network}",
+            ["policy", "regret per agent", f"minus {against}", "messages a round", "ms a decision"],
+            [
+                [
+                    s.cell.policy,
+                    str(s.final),
+                    "" if s.cell.policy == against else str(s.final_difference),
+                    f"{s.messages:,.0f}",
+                    f"{s.milliseconds:.2g}",
+                ]
+                for s in here
+            ],
+        )
+    trials = sorted({s.trials for s in found})
+    console().print(
+        f"mean ± 95% interval over {' to '.join(map(str, trials))} trials of "
+        f"{store.experiment.rounds} rounds, paired by seed",
+        style="dim",
+    )

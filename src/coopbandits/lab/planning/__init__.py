@@ -1,0 +1,1 @@
+"""Which γ suits a network?"""

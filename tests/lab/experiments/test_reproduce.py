@@ -1,0 +1,66 @@
+import pytest
+
+from coopbandits.errors import ExperimentError, NetworkError
+from coopbandits.lab.experiments.reproduce import DEFAULT_NETWORKS, paper_experiment
+from coopbandits.lab.experiments.runner import check, run_experiment
+from coopbandits.lab.networks import VARIABLE
+
+
+def test_the_papers_profile_has_the_papers_numbers():
+    paper = paper_experiment(profile="paper")
+    assert (paper.rounds, paper.trials) == (500, 100)
+    assert tuple(paper.networks) == DEFAULT_NETWORKS
+    assert all(table["agents"] == 200 for table in paper.networks.values())
+    assert paper.networks["Erdős-Rényi"]["p"] == 0.7
+    for problem in paper.problems.values():
+        assert (problem["dim"], problem["actions"]) == (10, 8)
+    for name, table in paper.policies.items():
+        assert table["ridge"] == 1.0, name
+    assert paper.policies["Coop-KernelUCB"]["similarity"]["bandwidth"] == 1.0
+    assert [name for name, table in paper.policies.items() if table.get("dashed")] == [
+        "Eager, K_z known"
+    ]
+
+
+def test_each_setup_has_its_own_baselines():
+    for setup, names in {"1": {"LinUCB", "OFUL"}, "2": {"KernelUCB", "IGP-UCB"}}.items():
+        paper = paper_experiment(setups=[setup])
+        assert names <= {cell.policy for cell in paper.cells}
+        assert len(paper.problems) == 1
+
+
+def test_as_caida_stands_in_only_if_asked_for_under_its_own_name():
+    assert "as-caida" not in paper_experiment().networks
+    assert "as-caida" in paper_experiment(networks=["er", "caida"]).networks
+
+
+def test_without_as_skitter_it_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setattr("coopbandits.lab.networks._HOME", "http://127.0.0.1:1/")
+    with pytest.raises((NetworkError, ExperimentError), match=r"as-skitter\.txt\.gz"):
+        check(paper_experiment(networks=["skitter"], agents=10))
+
+
+def test_a_part_of_it_runs(tmp_path):
+    part = paper_experiment(
+        networks=["er"], agents=6, rounds=3, trials=1,
+        algorithms=["LinUCB", "KernelUCB", "Dist-KernelUCB", "Eager, K_z known"],
+    )  # fmt: skip
+    store = run_experiment(part, tmp_path / "run", workers=1)
+    assert len(store.done()) == len(part.cells) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"profile": "papr"}, "profile 'papr' is not known"),
+        ({"networks": ["facebok"]}, "did you mean 'facebook'"),
+        ({"setups": ["3"]}, "there is no setup '3'"),
+        ({"algorithms": ["Coop-KernelUBC"]}, "did you mean 'Coop-KernelUCB'"),
+        ({"agents": 0, "networks": ["er"]}, "agents must be"),
+    ],
+)
+def test_what_is_not_there_is_named(options, said):
+    with pytest.raises(ExperimentError, match=said):
+        check(paper_experiment(**options))

@@ -1,0 +1,222 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from coopbandits.errors import ExperimentError
+from coopbandits.lab.experiments import store as stores
+from coopbandits.lab.experiments.experiment import experiment_of
+from coopbandits.lab.experiments.processes import as_they_come
+from coopbandits.lab.experiments.runner import run_experiment
+from coopbandits.lab.experiments.store import Store, read_store
+from coopbandits.lab.experiments.toml_text import to_toml
+from lab_small import small
+
+
+def contents(folder):
+    """All files of a run but what it took."""
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(Path(folder).rglob("*"))
+        if file.is_file() and not str(file.relative_to(folder)).startswith("timings")
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    run_experiment(experiment_of(small()), folder, workers=1)
+    return folder
+
+
+def test_a_run_is_one_folder_with_all_that_is_promised(finished):
+    assert set(contents(finished)) >= {
+        "experiment.toml", "manifest.json", "curves.parquet", "curves.csv", "finals.parquet",
+        "finals.csv", "figures/regret.svg", "figures/regret.png", "figures/regret.csv",
+    }  # fmt: skip
+    facts = json.loads(read_store(finished).network_file("path").read_text())
+    assert facts["edges"] == [[0, 1], [1, 2], [2, 3]]
+    assert len(list((finished / "trials").iterdir())) == 4
+    manifest = json.loads((finished / "manifest.json").read_text())
+    assert manifest["seed"] == 3
+    assert set(manifest["versions"]) == {"coopbandits", "python", "numpy", "scipy"}
+    assert set(manifest["networks"]) == {"path"}
+
+
+def test_parquet_and_csv_say_the_same(finished):
+    for name in ("curves", "finals"):
+        table = pyarrow.parquet.read_table(finished / f"{name}.parquet").to_pylist()
+        rows = (finished / f"{name}.csv").read_text().splitlines()
+        assert rows[0].split(",") == list(table[0])
+        assert len(rows) == len(table) + 1
+        for row, held in zip(rows[1:], table, strict=True):
+            values = zip(held.values(), row.split(","), strict=True)
+            assert [type(value)(text) for value, text in values] == list(held.values())
+
+
+def test_two_workers_give_the_same_bytes_as_one(finished, tmp_path):
+    run_experiment(experiment_of(small()), tmp_path / "run", workers=2)
+    assert contents(tmp_path / "run") == contents(finished)
+
+
+def test_what_is_done_is_not_done_again_and_trials_can_be_added(finished, tmp_path):
+    run_experiment(experiment_of(small(trials=1)), tmp_path / "run", workers=1)
+    first = {f.name: f.stat().st_mtime_ns for f in (tmp_path / "run" / "trials").iterdir()}
+    seen = []
+    run_experiment(
+        experiment_of(small()),
+        tmp_path / "run",
+        workers=1,
+        on_trial=lambda done, total, task, record: seen.append((done, total)),
+    )
+    assert seen == [(2, 4), (3, 4), (4, 4)]
+    for file, changed in first.items():
+        assert (tmp_path / "run" / "trials" / file).stat().st_mtime_ns == changed
+    assert contents(tmp_path / "run") == contents(finished)
+
+
+def test_another_experiment_is_refused_and_changes_nothing(finished):
+    before = contents(finished)
+    with pytest.raises(ExperimentError, match="holds another experiment: rounds differs"):
+        run_experiment(experiment_of(small(rounds=7)), finished)
+    assert contents(finished) == before
+
+
+def test_a_folder_of_other_things_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(ExperimentError, match="is not empty and holds no experiment"):
+        run_experiment(experiment_of(small()), tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_results_of_other_versions_are_not_mixed(finished, tmp_path, monkeypatch):
+    run_experiment(experiment_of(small(trials=1)), tmp_path / "run", workers=1)
+    monkeypatch.setattr(stores.coopbandits, "__version__", "99.0")
+    with pytest.raises(ExperimentError, match="begun with other versions"):
+        run_experiment(experiment_of(small()), tmp_path / "run", workers=1)
+
+
+def test_a_damaged_trial_is_named(finished, tmp_path):
+    run_experiment(experiment_of(small(trials=1)), tmp_path / "run", workers=1)
+    file = next((tmp_path / "run" / "trials").iterdir())
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ExperimentError, match=f"{file.name} is damaged"):
+        run_experiment(experiment_of(small()), tmp_path / "run", workers=1)
+
+
+def test_no_run_is_told_apart_from_one(tmp_path):
+    with pytest.raises(ExperimentError, match="holds no run"):
+        read_store(tmp_path)
+
+
+def test_a_run_can_be_copied_and_read_elsewhere(finished, tmp_path):
+    (tmp_path / "copy").symlink_to(finished)
+    store = read_store(tmp_path / "copy")
+    assert store.experiment.cells == experiment_of(small()).cells
+    assert len(store.done()) == 4
+
+
+def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bytes(tmp_path):
+    file = tmp_path / "experiment.toml"
+    file.write_text(to_toml(small(trials=6)))
+    command = [sys.executable, "-m", "coopbandits.lab.cli", "run", str(file), "--workers", "2"]
+    whole = subprocess.run(
+        [*command, "--out", str(tmp_path / "whole")], capture_output=True, check=False
+    )
+    assert whole.returncode == 0, whole.stderr
+    for pause in (0.2, 0.6, 0.3):
+        process = subprocess.Popen(
+            [*command, "--out", str(tmp_path / "cut")],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + 60
+        held = set(tmp_path.glob("cut/trials/*.npz"))
+        while set(tmp_path.glob("cut/trials/*.npz")) == held and time.monotonic() < deadline:
+            if process.poll() is not None:
+                break
+            time.sleep(0.01)
+        time.sleep(pause * 0.1)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    last = subprocess.run(
+        [*command, "--out", str(tmp_path / "cut")], capture_output=True, check=False
+    )
+    assert last.returncode == 0, last.stderr
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_half_written(tmp_path, monkeypatch):
+    experiment = experiment_of(small(trials=1))
+    real, written = os.fsync, []
+
+    def full(handle):
+        written.append(handle)
+        if len(written) > 3:
+            raise OSError(28, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr(stores.os, "fsync", full)
+    with pytest.raises(ExperimentError, match=r"No space left on device.*what was done is kept"):
+        run_experiment(experiment, tmp_path / "run", workers=1)
+    assert not list(tmp_path.rglob("*.part"))
+    monkeypatch.setattr(stores.os, "fsync", real)
+    store = run_experiment(experiment, tmp_path / "run", workers=1)
+    assert store.done() == set(experiment.tasks)
+
+
+def _die(number):
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_worker_that_dies_is_said():
+    with pytest.raises(ExperimentError, match=r"a worker process died.*run the same command again"):
+        list(as_they_come(_die, range(3), workers=1))
+
+
+def test_stopping_early_ends_the_processes(tmp_path):
+    work = as_they_come(_slow, [0.0, 60.0], workers=2)
+    assert next(work) == (0.0, 0.0)
+    start = time.monotonic()
+    work.close()
+    assert time.monotonic() - start < 30
+
+
+def _slow(seconds):
+    time.sleep(seconds)
+    return seconds
+
+
+def test_own_modules_are_part_of_what_a_run_is(tmp_path):
+    code = tmp_path / "own_runner_code.py"
+    code.write_text(
+        "import coopbandits as cb\n"
+        "def mine(problem):\n    return cb.KernelUCB(kernel=problem.kernel)\n"
+    )
+    tables = small(trials=1, policies={"mine": {"kind": "own_runner_code:mine"}})
+    experiment = experiment_of(tables, folder=str(tmp_path))
+    run_experiment(experiment, tmp_path / "run", workers=1)
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert set(manifest["own modules"]) == {"own_runner_code:mine"}
+    code.write_text(code.read_text() + "# changed\n")
+    with pytest.raises(ExperimentError, match="begun with other own modules"):
+        run_experiment(experiment, tmp_path / "run", workers=1)
+
+
+def test_two_cells_never_share_a_file():
+    tables = small()
+    tables["policies"] = {name: {"kind": "LinUCB"} for name in ("a b", "a-b", "a.b", "ä-b")}
+    experiment = experiment_of(tables)
+    store = Store("somewhere", experiment)
+    for name in ("../../etc", "a/b", "", "."):  # no name leads out of the folder
+        assert store.network_file(name).parent == Path("somewhere/networks")
+    assert len({store._file(task) for task in experiment.tasks}) == len(experiment.tasks)

@@ -1,0 +1,59 @@
+import copy
+
+import jsonschema
+import pytest
+
+from coopbandits.errors import ExperimentError
+from coopbandits.lab.commands.demo import DEMO
+from coopbandits.lab.experiments.experiment import experiment_of
+from coopbandits.lab.experiments.reproduce import paper_experiment
+from coopbandits.lab.experiments.runner import check
+from coopbandits.lab.experiments.schema import experiment_schema
+from lab_small import small
+
+
+@pytest.fixture(scope="module")
+def validator():
+    schema = experiment_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_good_experiments_pass(validator):
+    paper = paper_experiment()
+    tables = {room: getattr(paper, room) for room in ("networks", "problems", "policies")}
+    for good in (small(), DEMO, tables):
+        assert [error.message for error in validator.iter_errors(good)] == []
+
+
+CHANGES = {
+    "an unknown setting": ((), "trails", 3),
+    "no whole number": ((), "trials", 2.5),
+    "an unknown argument": (("policies", "eager"), "etta", 1.0),
+    "an unknown kind": (("policies", "eager"), "kind", "Eager"),
+    "an unknown kernel": (("policies", "eager"), "kernel", "RBV"),
+    "a kernel's unknown argument": (
+        ("policies", "eager"), "kernel", {"kind": "RBF", "length": 1.0},
+    ),
+    "a word for a number": (("networks", "path"), "agents", "four"),
+    "an unknown engine": (("policies", "eager"), "engine", "exakt"),
+    "no list": (("policies", "eager"), "problems", "linear"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_the_schema_refuses_the_lab_refuses_too(validator, name):
+    path, key, value = CHANGES[name]
+    tables = copy.deepcopy(small())
+    place = tables
+    for step in path:
+        place = place[step]
+    place[key] = value
+    assert list(validator.iter_errors(tables))
+    with pytest.raises(ExperimentError, match=r"."):
+        check(experiment_of(tables))
+
+
+def test_ones_own_kinds_pass_with_any_arguments(validator):
+    tables = small(policies={"mine": {"kind": "mine:policy", "anything": [1, 2]}})
+    assert not list(validator.iter_errors(tables))
