@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BROWSER := $(VENV)/.browser
 PEERS := .venv-peers/.ready
 
 # One BLAS thread per process: runs are parallel over trials and test workers, and results
@@ -14,15 +15,15 @@ export MKL_NUM_THREADS := 1
 .PHONY: demo trust test test-all bench lint types format clean
 
 demo: $(READY)
-	$(BIN)/python examples/demo.py
+	$(BIN)/coop demo
 
 trust: $(READY)
 	$(BIN)/python examples/whom_to_trust.py
 
-test: lint types
+test: lint types $(BROWSER)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-all: lint types
+test-all: lint types $(BROWSER)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow"
 
 # Peers live in an environment of their own: torch alone is larger than all the rest.
@@ -46,6 +47,16 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(READY)
+
+# Report pages are tested in a real browser. Where there is none and none can be installed, those
+# tests are skipped and say so.
+$(BROWSER): $(READY)
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	command -v google-chrome >/dev/null || \
+	{ test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && \
+	apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || \
+	echo "no Chromium here: tests of report pages will be skipped"
+	@touch $(BROWSER)
 
 $(PEERS): benchmarks/constraints.txt
 	$(PYTHON) -m venv .venv-peers

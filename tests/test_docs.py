@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 import coopbandits as cb
+from coopbandits.lab.cli import main
+from coopbandits.lab.commands.demo import DEMO
+from coopbandits.lab.experiments.experiment import read_experiment
+from coopbandits.lab.experiments.runner import check
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -73,14 +77,18 @@ def test_every_link_to_a_file_leads_there(document):
             assert (ROOT / target).exists(), target
 
 
-def test_the_demo_runs(tmp_path):
-    command = [sys.executable, "examples/demo.py", "--trials", "2", "--rounds", "4"]
-    shown = subprocess.run(
-        [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=True, cwd=ROOT
-    ).stdout
-    assert "Eager-KernelUCB" in shown
-    assert (tmp_path / "regret.png").stat().st_size > 10_000
-    assert len((tmp_path / "regret.csv").read_text(encoding="utf-8").splitlines()) == 1 + 4 * 2 * 4
+def test_the_demo_is_a_run_and_its_page(tmp_path, monkeypatch, capsys):
+    small = {"trials": 1, "rounds": 3}
+    monkeypatch.setattr("coopbandits.lab.commands.demo.DEMO", {**DEMO, **small})
+    assert main(["demo", "--out", str(tmp_path / "demo"), "--workers", "1"]) == 0
+    assert "Eager-KernelUCB" in capsys.readouterr().out
+    assert (tmp_path / "demo" / "figures" / "regret.png").stat().st_size > 10_000
+    assert (tmp_path / "demo" / "report.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("file", sorted(p.name for p in (ROOT / "examples").glob("*.toml")))
+def test_experiments_of_the_examples_can_be_run(file):
+    check(read_experiment(ROOT / "examples" / file))
 
 
 def test_whom_to_trust_runs(tmp_path):

@@ -226,7 +226,7 @@ def test_what_sums_cannot_do_is_refused():
     assert played(problem, featured, "auto").engine == "sparse"
 
 
-def test_of_a_given_similarity_with_many_parts_landmarks_keep_the_askers_row(rng):
+def test_of_a_given_similarity_with_many_parts_the_askers_row_is_kept(rng):
     network = cb.Network.erdos_renyi(30, 0.6, seed=2)
     z = rng.normal(size=(30, 6))
     known = cb.similarity.Known(contexts=z, kernel=cb.kernels.RBF())

@@ -7,6 +7,7 @@ from coopbandits.features import Fourier
 from coopbandits.kernels import RBF, Linear, Matern
 from coopbandits.similarity import MeanEmbedding
 from coopbandits.similarity.mean_embedding import FrozenKernel
+from coopbandits.similarity.similarity import of_rank
 from learnt_views import K_z_of, learner_of, view
 from reference import formulas
 
@@ -130,20 +131,33 @@ def test_constant_contexts_one_sample_and_silence_are_defined(rng, bandwidth, un
 
 
 @pytest.mark.parametrize("me", [0, 3])
-def test_a_rank_keeps_what_is_shared_through_landmarks_and_gives_the_rest_back(rng, me):
-    """K_z ≈ K_RL K_LL⁻¹ K_LR off the diagonal, and whole on it: the agent itself is in L."""
+def test_a_rank_keeps_what_matters_to_the_asking_agent_and_gives_the_rest_back(rng, me):
+    """Its own row exactly, then the principal parts of what is left; whole on the diagonal."""
     samples = samples_of(rng, sizes=(4, 5, 6, 7, 8))
     full, low = (K_z_of(MeanEmbedding(0.7, rank=rank), samples, me) for rank in (None, 2))
-    landmarks = [me]
-    left = np.diag(full) - full[:, me] ** 2 / full[me, me]
-    landmarks.append(int(np.argmax(left * full[me])))
-    across, among = full[:, landmarks], full[np.ix_(landmarks, landmarks)]
-    through = across @ np.linalg.inv(among) @ across.T
+    left = full - np.outer(full[:, me], full[me]) / full[me, me]
+    # the part that a direction of a factor of `left` tells: with all agents as landmarks, the best
+    # direction is the leading one of the weighed remainder
+    values, vectors = np.linalg.eigh(left)
+    factor = vectors * np.sqrt(np.maximum(values, 0.0))
+    weighed = np.abs(full[me])[:, None] * factor
+    direction = np.linalg.svd(weighed)[2][0]
+    part = factor @ direction
+    expected = np.outer(full[:, me], full[me]) / full[me, me] + np.outer(part, part)
     off = ~np.eye(5, dtype=bool)
-    np.testing.assert_allclose(low[off], through[off], atol=1e-10)
+    np.testing.assert_allclose(low[off], expected[off], atol=1e-8)
     np.testing.assert_allclose(np.diag(low), 1.0)
     np.testing.assert_allclose(low[me], full[me], atol=1e-10)
     np.testing.assert_allclose(K_z_of(MeanEmbedding(0.7, rank=5), samples), full, atol=1e-10)
+
+
+def test_a_rank_leaves_a_remainder_that_is_a_kernel(rng):
+    z = rng.normal(size=(12, 3))
+    K_z = np.exp(-((z[:, None] - z[None]) ** 2).sum(axis=2))
+    for rank in (1, 2, 3, 6, 12):
+        U = of_rank(K_z[None], np.array([4]), rank)[0]
+        assert np.linalg.eigvalsh(K_z - U @ U.T)[0] > -1e-9
+        assert U.shape == (12, rank)
 
 
 def test_all_offered_contexts_can_be_embedded_instead_of_the_chosen_ones(rng):

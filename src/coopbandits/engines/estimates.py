@@ -7,7 +7,7 @@ from coopbandits.compositions import composition
 from coopbandits.engines.record import Record
 from coopbandits.policy import Plan, Policy
 from coopbandits.similarity import Learnt, Loadings
-from coopbandits.similarity.similarity import estimated, is_due, linked, through_landmarks
+from coopbandits.similarity.similarity import estimated, is_due, linked, of_rank
 
 
 class Estimates:
@@ -40,7 +40,7 @@ class Estimates:
     def give(self, K_z: Array, *, most: int | None = None) -> None:
         """Take a given K_z, of low rank where it is: (V, V). Padding loads on nothing.
 
-        Of a view with more than `most` parts, so many landmarks are kept (`through_landmarks`).
+        Of a view with more than `most` parts, so many are kept (`of_rank`).
         """
         parts, left = [], np.zeros(self.delta.shape)
         for view, (agents, lags) in enumerate(zip(self.agents, self.lags, strict=True)):
@@ -51,7 +51,7 @@ class Estimates:
             own = vectors[:, kept] * np.sqrt(values[kept])
             if most is not None and own.shape[1] > most:
                 me = np.flatnonzero(agents[known] == view)
-                own = through_landmarks(mine[None], me, most)[0]
+                own = of_rank(mine[None], me, most)[0]
                 left[view, known] = np.maximum(np.diagonal(mine) - (own**2).sum(axis=1), 0.0)
             U = np.zeros((len(agents), own.shape[1]))
             U[known] = own

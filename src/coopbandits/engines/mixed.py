@@ -21,8 +21,8 @@ from coopbandits.problems.problem import Round
 from coopbandits.statistics import Statistics, pairs, unpacked
 from coopbandits.weights import OwnPart, Weights
 
-# Where exactness is given up for speed, a given K_z of more parts keeps so many landmarks.
-_PARTS = 8
+# Where exactness is given up for speed, a given K_z of more parts keeps so many.
+_PARTS = 6
 # Views are worked on in batches of about this many numbers.
 _BATCH = 300_000
 # A view of more than this share of all agents is as wide as all of them.

@@ -26,8 +26,8 @@ from coopbandits.similarity.similarity import (
     REFRESH,
     Loadings,
     Views,
+    of_rank,
     settle_refresh,
-    through_landmarks,
 )
 
 SAMPLES = ("chosen", "offered")
@@ -48,9 +48,9 @@ class MeanEmbedding:
         unbiased: Leave each context's product with itself out of MMD². The result can be negative
             (then it is 0) and its K_z indefinite (then negative eigenvalues are set to 0 and the
             diagonal back to 1). An agent with one context only keeps its product.
-        rank: Keep what agents share through this many landmarks among them, of which the asking
-            agent is the first, and give the rest back to each as its own. K_z between the asking
-            agent and everyone stays exact. All is kept, if not given.
+        rank: Keep this many parts of K_z, those that matter most to the asking agent, and give the
+            rest back to each agent as its own. K_z between the asking agent and everyone stays
+            exact. All is kept, if not given.
         features: The basis ψ; exact for linear kernels, Fourier(256) otherwise.
         refresh: "growing" (early on each time, then at each `growth`-fold number of observations),
             "every round", or "frozen": the sender's embedding travels with its message, and
@@ -190,7 +190,7 @@ class EmbeddingLearner:
                 U = U / np.sqrt(np.where(size > 0, size, 1.0))
                 K_z = U @ np.swapaxes(U, 1, 2)
         if similarity.rank is not None:
-            U = through_landmarks(K_z, views.me, min(similarity.rank, K_z.shape[1]))
+            U = of_rank(K_z, views.me, min(similarity.rank, K_z.shape[1]))
         return Loadings(U, np.maximum(1.0 - (U**2).sum(axis=2), 0.0))
 
     def _samples(self, X: Array) -> Array:

@@ -272,19 +272,38 @@ def as_similarity(K_z: object, agents: int | None = None) -> Array:
     return matrix
 
 
-def through_landmarks(K_z: Array, me: IntArray, rank: int) -> Array:
-    """Keep what agents share through a few of them, the asking one first: (B, N, N) -> (B, N, r).
+def of_rank(K_z: Array, me: IntArray, rank: int) -> Array:
+    """Keep the parts of K_z that matter most to the asking agent: (B, N, N) -> U (B, N, rank).
 
-    A partial Cholesky factor of K_z. What K_z says between the asking agent and all others, and on
-    the diagonal, stays exact. The next landmark is the agent about which the asking one would learn
-    most that the landmarks do not tell.
+    The first part is the asking agent's own, so that what K_z says between it and all others stays
+    exact; the rest are the principal parts of what is left among the others, weighed by how much
+    they matter to it. UUᵀ ≤ K_z, and the diagonal's remainder is each agent's own.
+
+    They are sought among what a few landmarks tell of all agents, a partial Cholesky factor.
     """
     B, N, _ = K_z.shape
     rows = np.arange(B)
-    U, left = np.zeros((B, N, rank)), np.diagonal(K_z, axis1=1, axis2=2).copy()
     weight = np.abs(K_z[rows, me])
+    factor = _landmarks(K_z, me, weight, min(N, 3 * rank))
+    first, rest = factor[:, :, :1], factor[:, :, 1:]
+    if rest.shape[2] <= rank - 1:
+        return np.pad(factor, ((0, 0), (0, 0), (0, rank - factor.shape[2])))
+    weighed = rest * weight[..., None]
+    _, directions = np.linalg.eigh(np.swapaxes(weighed, 1, 2) @ weighed)
+    return np.concatenate([first, rest @ directions[:, :, ::-1][:, :, : rank - 1]], axis=2)
+
+
+def _landmarks(K_z: Array, me: IntArray, weight: Array, count: int) -> Array:
+    """Factor K_z through some agents, the asking one first: (B, N, N) -> (B, N, count).
+
+    The next landmark is the agent about which the asking one would learn most that the landmarks
+    so far do not tell.
+    """
+    B, N, _ = K_z.shape
+    rows = np.arange(B)
+    U, left = np.zeros((B, N, count)), np.diagonal(K_z, axis1=1, axis2=2).copy()
     landmark = me
-    for k in range(rank):
+    for k in range(count):
         column = K_z[rows, :, landmark] - (U @ U[rows, landmark][..., None])[..., 0]
         pivot = left[rows, landmark][:, None]
         sound = pivot > 1e-9

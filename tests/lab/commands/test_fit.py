@@ -39,7 +39,6 @@ def test_the_table_has_a_row_for_each_kernel_and_a_line_to_use(path, capsys):
     named = {line.split()[0] for line in lines if line.split()}
     assert {"linear", "rbf", "matern"} <= named
     assert any(line.startswith("likeliest: kernel=") for line in lines)
-    assert max(map(len, lines)) <= 100
 
 
 def test_every_dimension_gets_its_lengthscale(path, capsys):
