@@ -139,6 +139,14 @@ def test_a_fetch_that_fails_leaves_nothing(server, square, own_cache, monkeypatc
     assert list(own_cache.iterdir()) == []
 
 
+def test_a_fetched_file_that_is_another_is_not_kept(server, square, own_cache, monkeypatch):
+    Files.content = gzip.compress(b"1 2\n2 3\n")
+    monkeypatch.setattr(networks, "_HOME", f"{server}/")
+    with pytest.raises(NetworkError, match="is not square as published"):
+        load_network("square")
+    assert list(own_cache.iterdir()) == []
+
+
 def test_half_of_the_diameter_is_the_papers_ttl():
     assert half_diameter(cb.Network.path(8)) == 3
     assert half_diameter(cb.Network.complete(4)) == 1

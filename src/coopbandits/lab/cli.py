@@ -52,7 +52,7 @@ def _experiments(command: Command) -> None:
     run.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="such as trials=3")
     reproduce.add_argument(
         "--profile", choices=["quick", "paper"], default="quick",
-        help="quick: 60 agents, 100 rounds, 4 trials; paper: 200, 500, 100 (default: quick)",
+        help="quick: 40 agents, 80 rounds, 3 trials; paper: 200, 500, 100 (default: quick)",
     )  # fmt: skip
     reproduce.add_argument(
         "--networks", type=_list, metavar="A,B",

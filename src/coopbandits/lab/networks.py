@@ -1,9 +1,11 @@
 """Where does a real network come from? A data folder, or SNAP's own files."""
 
 import os
+import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +13,10 @@ from pathlib import Path
 from coopbandits.arrays import short
 from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.lab.edge_lists import EdgeList, read_edges
+from coopbandits.lab.terminal import console
 from coopbandits.network import Network
+
+OnBytes = Callable[[int, int], None]
 
 VARIABLE = "COOPBANDITS_DATA"
 _HOME = "https://snap.stanford.edu/data/"
@@ -96,7 +101,7 @@ def load_network(
     seed: int = 0,
     data: str | Path | None = None,
     download: bool = True,
-    on_bytes: Callable[[int, int], None] | None = None,
+    on_bytes: OnBytes | None = None,
 ) -> Network:
     """Load a real network, or a connected sample of it (`EdgeList.sample` has the rule).
 
@@ -135,7 +140,7 @@ def _graph(
     name: str | Path,
     data: str | Path | None,
     download: bool,
-    on_bytes: Callable[[int, int], None] | None,
+    on_bytes: OnBytes | None,
 ) -> EdgeList:
     known = str(name).lower()
     if known not in SOURCES:
@@ -147,11 +152,15 @@ def _graph(
             f"{', '.join(SOURCES)}"
         )
     found = find_file(known, data)
-    if found is None:
-        found = _download(known, data, download, on_bytes)
-    path, member = found
+    fetched = found is None
+    path, member = found or _download(known, data, download, on_bytes)
     graph = _read(path, member, path.stat().st_mtime_ns)
-    _check(graph, SOURCES[known], known, path)
+    try:
+        _check(graph, SOURCES[known], known, path)
+    except NetworkError:
+        if fetched:
+            path.unlink()
+        raise
     return graph
 
 
@@ -178,14 +187,15 @@ def _download(
     name: str,
     data: str | Path | None,
     download: bool,
-    on_bytes: Callable[[int, int], None] | None,
+    on_bytes: OnBytes | None,
 ) -> tuple[Path, str | None]:
     source, folders = SOURCES[name], data_folders(data)
     target = folders[0] / source.files[0]
     reason = "downloads are off"
     if download:
         try:
-            _fetch(source.address, target, on_bytes)
+            with _progress(source.files[0], on_bytes) as shown:
+                _fetch(source.address, target, shown)
             return target, source.member
         except (OSError, urllib.error.URLError) as error:
             reason = str(getattr(error, "reason", error))
@@ -196,7 +206,26 @@ def _download(
     )
 
 
-def _fetch(address: str, target: Path, on_bytes: Callable[[int, int], None] | None) -> None:
+@contextmanager
+def _progress(file: str, on_bytes: OnBytes | None) -> Iterator[OnBytes | None]:
+    """Show a bar on a terminal, where the caller shows nothing."""
+    if on_bytes is not None or not sys.stderr.isatty():
+        yield on_bytes
+        return
+    from rich import progress  # noqa: PLC0415 (heavy)
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.DownloadColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(*columns, console=console(stderr=True)) as bars:
+        bar = bars.add_task(f"fetching {file}", total=None)
+        yield lambda come, whole: bars.update(bar, completed=come, total=whole or None)
+
+
+def _fetch(address: str, target: Path, on_bytes: OnBytes | None) -> None:
     """Fetch a file whole or not at all."""
     part = target.with_name(target.name + ".part")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 import argparse
 
+from coopbandits.errors import ExperimentError, InputError
 from coopbandits.lab.commands.run import carry_out
 from coopbandits.lab.experiments.reproduce import paper_experiment
 
@@ -19,5 +20,13 @@ def main(options: argparse.Namespace) -> int:
         seed=options.seed,
         data=options.data,
     )
-    carry_out(experiment, options)
+    try:
+        carry_out(experiment, options)
+    except InputError as error:
+        if "as-skitter" not in str(error):
+            raise
+        raise ExperimentError(
+            f"{error}. Or leave it out: --networks er,facebook,twitch; as-caida stands in for it "
+            "only if you ask: --networks er,facebook,twitch,caida"
+        ) from error
     return 0

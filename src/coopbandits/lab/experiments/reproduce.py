@@ -24,7 +24,7 @@ SHORT = {"er": "Erdős-Rényi", "facebook": "ego-Facebook", "twitch": "musae-Twi
          "skitter": "as-Skitter", "caida": "as-caida"}  # fmt: skip
 SETUPS = {"1": "setup 1, linear", "2": "setup 2, RBF"}
 PROFILES = {
-    "quick": {"agents": 60, "rounds": 100, "trials": 4},
+    "quick": {"agents": 40, "rounds": 80, "trials": 3},
     "paper": {"agents": 200, "rounds": 500, "trials": 100},
 }
 
