@@ -240,20 +240,24 @@ def run(settings: list[str], scenarios: str, policies: list[str], trials: int, w
     measure(list(dict.fromkeys(jobs)), workers)
 
 
+def regret_by_rank(sigma: float, given: int | None) -> np.ndarray:
+    """Return final regrets of MeanEmbedding of some rank: er60, (a), on seeds that chose nothing."""
+    regrets = []
+    for seed in range(RANK, RANK + 6):
+        problem = problem_of("a", SETTINGS["er60"], seed)
+        similarity = cb.similarity.MeanEmbedding(sigma, rank=given)
+        policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=similarity, eta=ETA)
+        run = cb.play(problem, policy, rounds=ROUNDS, seed=seed, engine="statistics")
+        regrets.append(run.regret_per_agent[-1])
+    return np.array(regrets)
+
+
 def rank() -> None:
-    """Print what a low rank costs MeanEmbedding: er60, (a), on seeds that chose nothing."""
+    """Print what a low rank costs MeanEmbedding."""
     for sigma in (0.5, 1.0):
         for given in (6, 8, None):
-            regrets = []
-            for seed in range(RANK, RANK + 6):
-                problem = problem_of("a", SETTINGS["er60"], seed)
-                similarity = cb.similarity.MeanEmbedding(sigma, rank=given)
-                policy = cb.EagerKernelUCB(
-                    kernel=cb.kernels.Linear(), similarity=similarity, eta=ETA
-                )
-                run = cb.play(problem, policy, rounds=ROUNDS, seed=seed, engine="statistics")
-                regrets.append(run.regret_per_agent[-1])
-            print(f"σ_z = {sigma}, rank {given}: {interval(np.array(regrets))}", flush=True)
+            print(f"σ_z = {sigma}, rank {given}: {interval(regret_by_rank(sigma, given))}",
+                  flush=True)  # fmt: skip
 
 
 def interval(values: np.ndarray) -> str:
