@@ -241,7 +241,7 @@ def run(settings: list[str], scenarios: str, policies: list[str], trials: int, w
 
 
 def regret_by_rank(sigma: float, given: int | None) -> np.ndarray:
-    """Return final regrets of MeanEmbedding of some rank: er60, (a), on seeds that chose nothing."""
+    """Return final regrets of MeanEmbedding: er60, (a), on seeds that chose nothing."""
     regrets = []
     for seed in range(RANK, RANK + 6):
         problem = problem_of("a", SETTINGS["er60"], seed)
