@@ -65,7 +65,8 @@ def test_every_test_that_the_paper_map_names_exists():
 def test_every_module_that_a_document_names_exists(document):
     text = (ROOT / document).read_text(encoding="utf-8")
     for name in set(re.findall(r"`((?:\w+/)*\w+\.py)`", text)):
-        places = ["src/coopbandits", "tests", "", "tests/policies"]
+        lab = "src/coopbandits/lab"
+        places = ["src/coopbandits", "tests", "", "tests/policies", lab, f"{lab}/experiments"]
         assert any((ROOT / place / name).exists() for place in places), name
 
 
