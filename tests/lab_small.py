@@ -1,6 +1,8 @@
 """A small experiment, for the tests of the lab."""
 
 import copy
+import os
+import time
 
 SMALL = {
     "name": "small",
@@ -25,7 +27,11 @@ def small(**changes):
 
 def waited(seconds):
     """Take some time; a function that other processes find by its name."""
-    import time  # noqa: PLC0415
-
     time.sleep(seconds)
     return seconds
+
+
+def own_number(seconds):
+    """Take some time, and say which process did."""
+    time.sleep(seconds)
+    return os.getpid()

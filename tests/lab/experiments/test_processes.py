@@ -1,4 +1,7 @@
 import os
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -44,3 +47,25 @@ def test_what_a_trial_raises_is_raised():
     with pytest.raises(ParameterError, match="workers must be a whole number >= 1"):
         trials(play_one, [1], workers=0)
     assert trials(np.sqrt, []) == []
+
+
+def test_workers_end_with_a_parent_that_is_killed():
+    code = (
+        "import os, time\n"
+        "from coopbandits.lab.experiments.processes import as_they_come\n"
+        "from lab_small import own_number\n"
+        "if __name__ == '__main__':\n"
+        "    for _, pid in as_they_come(own_number, [0.0, 60.0], workers=1):\n"
+        "        print(pid, flush=True)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    worker = int(parent.stdout.readline())
+    parent.kill()
+    parent.communicate()
+    deadline = time.monotonic() + 30
+    while os.path.exists(f"/proc/{worker}") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{worker}")

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -56,7 +57,7 @@ def as_they_come(
     count = (os.cpu_count() or 1) if workers is None else as_count(workers, "workers")
     fresh = multiprocessing.get_context("spawn")
     with _one_thread():
-        pool = ProcessPoolExecutor(count, mp_context=fresh, initializer=_leave_signals)
+        pool = ProcessPoolExecutor(count, mp_context=fresh, initializer=_settle)
         waiting: dict[Future[T], S] = {}
         try:
             waiting = {pool.submit(work, item): item for item in items}
@@ -74,9 +75,17 @@ def as_they_come(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _leave_signals() -> None:
-    """Let the parent alone answer Ctrl-C."""
+def _settle() -> None:
+    """Let the parent alone answer Ctrl-C, and end with it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager
