@@ -68,7 +68,10 @@ def regret_figure(store: Store, found: list[Summary]) -> "Figure":
     figure = Figure(
         figsize=(max(4.2, 3.3 * len(columns)), 3.0 * len(rows) + 1.1), dpi=150, layout="constrained"
     )
-    axes = figure.subplots(len(rows), len(columns), squeeze=False)
+    logarithmic = _is_wide(found)
+    axes = figure.subplots(
+        len(rows), len(columns), squeeze=False, sharey="row" if logarithmic else False
+    )
     handles: dict[str, Any] = {}
     for row, problem in enumerate(rows):
         for column, network in enumerate(columns):
@@ -82,13 +85,20 @@ def regret_figure(store: Store, found: list[Summary]) -> "Figure":
                 handles.setdefault(summary.cell.policy, line)
             axis.spines[["top", "right"]].set_visible(False)
             axis.grid(alpha=0.2)
-            axis.set(xlim=(0, experiment.rounds), ylim=(0, None))
+            if logarithmic:
+                axis.set_yscale("log")
+                axis.yaxis.set_major_formatter("{x:g}")
+                axis.set_ylim(bottom=_least(found, problem))
+            else:
+                axis.set_ylim(bottom=0)
+            axis.set_xlim(0, experiment.rounds)
             if row == 0:
                 axis.set_title(network)
             if row == len(rows) - 1:
                 axis.set_xlabel("round")
             if column == 0:
-                axis.set_ylabel(f"{problem}\nregret per agent")
+                scale = ", log scale" if logarithmic else ""
+                axis.set_ylabel(f"{problem}\nregret per agent{scale}")
     ordered = [name for name in experiment.policies if name in handles]
     figure.legend(
         [handles[name] for name in ordered],
@@ -98,6 +108,24 @@ def regret_figure(store: Store, found: list[Summary]) -> "Figure":
         frameon=False,
     )
     return figure
+
+
+def _is_wide(found: list[Summary]) -> bool:
+    """Tell whether some policies would be flat lines beside others in one panel."""
+    panels: dict[tuple[str, str], list[float]] = {}
+    for s in found:
+        panels.setdefault((s.cell.problem, s.cell.network), []).append(s.final.value)
+    return any(min(finals) > 0 and max(finals) > 20 * min(finals) for finals in panels.values())
+
+
+def _least(found: list[Summary], problem: str) -> float:
+    """Return where a logarithmic axis begins: the first rounds may run out of the frame."""
+    least = [
+        float(s.regret[s.rounds >= s.rounds[-1] / 20].min())
+        for s in found
+        if s.cell.problem == problem
+    ]
+    return 0.7 * min((value for value in least if value > 0), default=1.0)
 
 
 def _data(found: list[Summary]) -> dict[str, Any]:
