@@ -102,9 +102,29 @@ def test_an_unexpected_fault_of_own_code_is_named(tmp_path):
     (tmp_path / "experiment.toml").write_text(to_toml(tables))
     done = coop("run", tmp_path / "experiment.toml", "--out", tmp_path / "run")
     assert done.returncode == 2
-    assert "ZeroDivisionError" in done.stderr
-    assert "--debug" in done.stderr
+    assert "policies.mine: own_faulty:mine fails: ZeroDivisionError" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_names_that_look_like_markup_or_formulas_are_names(tmp_path):
+    odd = ["a [/b] c", "eager [ttl=2]", r"cost $\frac{a$ x", "\u9023"]
+    tables = small(trials=1, rounds=2, policies={name: {"kind": "LinUCB"} for name in odd})
+    (tmp_path / "experiment.toml").write_text(to_toml(tables), encoding="utf-8")
+    done = coop("run", tmp_path / "experiment.toml", "--out", tmp_path / "run", "--workers", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in odd:
+        assert name in done.stdout
+
+
+def test_a_long_message_is_cut(tmp_path):
+    (tmp_path / "own_loud.py").write_text(
+        "def mine(problem):\n    raise ValueError('no\\n' * 30)\n"
+    )
+    tables = small(policies={"mine": {"kind": "own_loud:mine"}})
+    (tmp_path / "experiment.toml").write_text(to_toml(tables))
+    done = coop("run", tmp_path / "experiment.toml", "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 6
 
 
 def test_a_folder_that_cannot_be_written_is_said(file, tmp_path):
@@ -125,7 +145,7 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_done(file, tmp_path):
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, said
     assert said.strip() == "coop run: interrupted; what was done is kept"
     assert list(tmp_path.glob("run/trials/*.npz"))
     assert not list(tmp_path.glob("run/**/*.part"))

@@ -31,8 +31,17 @@ def written(folder, text, name="edges.txt"):
         "from,to\n3,8\n8,12\n3,12\n12,40\n",
         "from,to\r\n3,8\r\n8,12\r\n3,12\r\n12,40\r\n",
         "3 8 -1\n8 3 1\n8 12 0\n3 12 2\n12 40 0\n12 12 0\n40 12 1\n",
+        "3 8 0.5\n8 12 1e3\n3 12 x\n12 40 0.25\n",
     ],
-    ids=["blanks", "tabs", "comments", "names", "carriage returns", "three columns, both ways"],
+    ids=[
+        "blanks",
+        "tabs",
+        "comments",
+        "names",
+        "carriage returns",
+        "three columns, both ways",
+        "weights",
+    ],
 )
 @pytest.mark.parametrize("name", ["edges.txt", "edges.txt.gz"])
 def test_all_of_snaps_formats_give_the_same_graph(tmp_path, text, name):
@@ -77,6 +86,7 @@ def test_chunks_of_any_size_give_what_networkx_makes_of_the_edges(tmp_path_facto
         ("1 2\n1.5 2\n", 2, "1.5 2"),
         ("from,to\n1,2\nfrom,to\n", 3, "from,to"),
         ("7\n8\n", 1, "7"),
+        ("1 2\n0 99999999999999999999\n", 2, "0 99999999999999999999"),
     ],
 )
 def test_a_line_that_is_no_edge_is_named(tmp_path, text, line, shown):

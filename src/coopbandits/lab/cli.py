@@ -11,6 +11,8 @@ from importlib import import_module
 
 Command = Callable[[str, str], argparse.ArgumentParser]
 _FAILED, _INTERRUPTED = 2, 130
+# A message has at most so many lines.
+_LINES = 6
 
 
 def parser() -> argparse.ArgumentParser:
@@ -122,6 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(import_module(f"coopbandits.lab.commands.{options.command}").main(options))
     except KeyboardInterrupt:
         return _stopped(options, "interrupted; what was done is kept", _INTERRUPTED)
+    except SystemExit as error:  # of one's own code
+        return _stopped(options, f"ended by sys.exit({error.code})", _FAILED)
     except BrokenPipeError:  # `coop … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -142,7 +146,8 @@ def _read(coop: argparse.ArgumentParser, arguments: Sequence[str] | None) -> arg
 def _stopped(options: argparse.Namespace, message: str, code: int) -> int:
     if options.debug and code == _FAILED:
         raise  # noqa: PLE0704 (called from within an except)
-    sys.stderr.write(f"coop {options.command}: {message}\n")
+    lines = f"coop {options.command}: {message}".splitlines()
+    sys.stderr.write("\n".join(lines[:_LINES]) + "\n")
     return code
 
 

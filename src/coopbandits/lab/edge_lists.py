@@ -6,6 +6,7 @@ Direction, duplicates and edges of a node to itself are dropped.
 """
 
 import gzip
+import re
 import warnings
 import zipfile
 import zlib
@@ -24,6 +25,7 @@ from coopbandits.errors import NetworkError
 from coopbandits.network import LARGEST_NETWORK, Network
 
 _CHUNK = 1 << 24
+_TOO_LONG = re.compile(rb"\d{19}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +184,10 @@ def _without_names(text: bytes) -> bytes:
 
 def _numbers(text: bytes, columns: int, path: Path, chunk: bytes, line: int) -> IntArray:
     flat = np.empty(0, dtype=np.int64)
-    if columns >= 2 and _is_even(text, columns):
+    if columns > 2:  # what else a line says, such as a weight, need not be a whole number
+        text = b"\n".join(b" ".join(row.split()[:2]) for row in text.split(b"\n"))
+        columns = 2
+    if columns == 2 and _is_even(text, columns) and not _TOO_LONG.search(text):
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # older NumPy only warns of what is no number
             with suppress(ValueError, DeprecationWarning):
@@ -208,11 +213,11 @@ def _complaint(path: Path, chunk: bytes, line: int, columns: int) -> NetworkErro
         named = number == 1 and row.strip()[:1].isalpha()
         if not words or named or row.lstrip().startswith(b"#"):
             continue
-        whole = all(word.lstrip(b"-").isdigit() for word in words)
-        if not whole or len(words) != columns or columns < 2:
+        whole = all(word.lstrip(b"-").isdigit() and len(word) <= 18 for word in words[:2])
+        if not whole or len(words) < 2 or (columns == 2 and len(words) != 2):
             shown = row[:60].decode("utf-8", "replace")
             return NetworkError(
                 f"line {number} of {path} is {shown!r}; expected two whole numbers, the ends of an "
-                "edge, and as many columns as in the lines before"
+                "edge, of at most 18 digits, and as many columns as in the lines before"
             )
     return NetworkError(f"{path} holds lines that are no edges; expected two whole numbers a line")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 # How wide a line is where there is no terminal to ask.
 _WIDTH = 100
@@ -23,7 +24,7 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(stderr=stderr, highlight=False, width=_WIDTH, color_system=None)
 
 
-def new_table(title: str) -> "Table":
+def new_table(title: "str | Text") -> "Table":
     """Return an empty table in the house's style."""
     from rich import box  # noqa: PLC0415 (heavy)
     from rich.table import Table  # noqa: PLC0415 (heavy)
@@ -33,11 +34,13 @@ def new_table(title: str) -> "Table":
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows under their columns; all but the first stand right."""
-    table = new_table(title)
+    from rich.text import Text  # noqa: PLC0415 (heavy; names may look like markup)
+
+    table = new_table(Text(title))
     for column in columns:
-        table.add_column(column, justify="left" if column == columns[0] else "right")
+        table.add_column(Text(column), justify="left" if column == columns[0] else "right")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     console().print(table)
 
 

@@ -127,6 +127,10 @@ MISTAKES = {
     "no whole number": ("trials = 2.5\n", "line 1: trials: trials must be"),
     "a negative seed": ("seed = -1\n", "line 1: seed: seed must be"),
     "no text": ("name = 3\n", "line 1: name: name = 3 is no text"),
+    "a seed beyond the tables": (
+        "seed = 9223372036854775807\n",
+        "line 1: seed: seed = .* too large",
+    ),
     "a baseline": ('baseline = "alon"\n', "did you mean 'alone'"),
 }
 
@@ -150,7 +154,7 @@ DEEP = {
     "an engine": (("policies", "eager", "engine"), "exakt", "engine = 'exakt' is not known"),
     "a network's agents": (("networks", "path", "agents"), 0, "agents must be"),
     "problems": (("policies", "eager", "problems"), ["linea"], "did you mean 'linear'"),
-    "no list": (("policies", "eager", "problems"), "linear", "expected a value such as"),
+    "no list": (("policies", "eager", "problems"), "linear", "expected a list of names"),
     "own code": (("problems", "linear", "kind"), "nowhere:made", "put nowhere.py beside"),
     "own name": (("problems", "linear", "kind"), "math:made", "has no function or class 'made'"),
     "not a policy": (("policies", "alone", "kind"), "fractions:Fraction", "knows no .eta."),
@@ -178,6 +182,29 @@ def test_a_mistake_in_a_table_is_named_with_its_line(written, name):
     assert len(str(caught.value).splitlines()) <= 6
 
 
+def test_own_code_that_fails_is_named_with_its_fault(tmp_path):
+    for name, code, said in [
+        ("own_a", "1 / 0", "own_a:made.*fails: ZeroDivisionError"),
+        ("own_b", "import sys; sys.exit(0)", "own_b:made.*fails: SystemExit"),
+        (
+            "own_c",
+            "def made(problem):\n    raise OSError('gone')",
+            "own_c:made fails: OSError: gone",
+        ),
+    ]:
+        (tmp_path / f"{name}.py").write_text(code)
+        tables = small(policies={"mine": {"kind": f"{name}:made"}})
+        with pytest.raises(ExperimentError, match=said):
+            check(experiment_of(tables, folder=str(tmp_path)))
+
+
+def test_a_file_of_edges_may_lie_beside_the_experiment(tmp_path):
+    (tmp_path / "edges.txt").write_text("0 1\n1 2\n")
+    tables = small(networks={"mine": {"kind": "file", "name": "edges.txt"}})
+    experiment = experiment_of(tables, folder=str(tmp_path))
+    assert experiment.network("mine", 0).edges == ((0, 1), (1, 2))
+
+
 def test_a_missing_room_kind_or_argument_is_named(written):
     for without, said in {
         "networks": r"there is no table \[networks.NAME\]",
@@ -195,6 +222,12 @@ def test_a_missing_room_kind_or_argument_is_named(written):
     del tables["policies"]["eager"]["kernel"]
     with pytest.raises(ExperimentError, match="EagerKernelUCB needs kernel"):
         check(experiment_of(tables))
+
+
+def test_a_date_is_no_argument(written):
+    text = to_toml(small()).replace("dim = 3", "dim = 2020-01-01")
+    with pytest.raises(ExperimentError, match=r"line \d+: problems.linear.dim: .* is a date"):
+        read_experiment(written(text))
 
 
 def test_no_toml_and_no_file_are_told_apart(tmp_path, written):
@@ -229,5 +262,5 @@ def test_a_policy_that_cannot_play_a_problem_says_so():
     tables["policies"]["dist"] = {"kind": "DistKernelUCB", "kernel": "Linear", "follow": "same"}
     experiment = experiment_of(tables)
     task = next(task for task in experiment.tasks if task.cell.policy == "dist")
-    with pytest.raises(ExperimentError, match=r"dist cannot play linear on path: .*nearest"):
+    with pytest.raises(ExperimentError, match=r"dist cannot play linear on path .*nearest"):
         run_task(experiment, task)

@@ -15,6 +15,7 @@ from coopbandits.lab.experiments.experiment import experiment_of
 from coopbandits.lab.experiments.processes import as_they_come
 from coopbandits.lab.experiments.runner import run_experiment
 from coopbandits.lab.experiments.store import Store, read_store
+from coopbandits.lab.experiments.summary import summaries
 from coopbandits.lab.experiments.toml_text import to_toml
 from lab_small import small
 
@@ -105,13 +106,27 @@ def test_results_of_other_versions_are_not_mixed(finished, tmp_path, monkeypatch
 def test_a_damaged_trial_is_named(finished, tmp_path):
     run_experiment(experiment_of(small(trials=1)), tmp_path / "run", workers=1)
     file = next((tmp_path / "run" / "trials").iterdir())
-    file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(ExperimentError, match=f"{file.name} is damaged"):
-        run_experiment(experiment_of(small()), tmp_path / "run", workers=1)
+    whole = file.read_bytes()
+    for damaged in (whole[:100], b"", whole[:200] + bytes(40) + whole[240:], b"text"):
+        file.write_bytes(damaged)
+        with pytest.raises(ExperimentError, match=f"{file.name} is damaged"):
+            summaries(read_store(tmp_path / "run"))
+    file.write_bytes(whole)
+    timing = next((tmp_path / "run" / "timings").iterdir())
+    timing.write_text("[]")
+    with pytest.raises(ExperimentError, match=f"{timing.name} is damaged"):
+        summaries(read_store(tmp_path / "run"))
 
 
 def test_no_run_is_told_apart_from_one(tmp_path):
     with pytest.raises(ExperimentError, match="holds no run"):
+        read_store(tmp_path)
+    (tmp_path / "experiment.toml").write_text("")
+    with pytest.raises(ExperimentError, match=r"holds no run \(experiment.toml: there is no table"):
+        read_store(tmp_path)
+    (tmp_path / "experiment.toml").write_text(to_toml(small()))
+    (tmp_path / "manifest.json").write_text("[]")
+    with pytest.raises(ExperimentError, match=r"manifest\.json is damaged or of another version"):
         read_store(tmp_path)
 
 
@@ -122,15 +137,52 @@ def test_a_run_can_be_copied_and_read_elsewhere(finished, tmp_path):
     assert len(store.done()) == 4
 
 
+@pytest.mark.parametrize("left", [[], ["manifest.json"], ["experiment.toml"], [".abc.part"]])
+def test_a_kill_while_it_begins_does_not_lock_the_folder(finished, tmp_path, left):
+    (tmp_path / "run").mkdir()
+    for name in left:
+        (tmp_path / "run" / name).write_bytes(b"" if "part" in name else b"{}")
+    run_experiment(experiment_of(small(trials=1)), tmp_path / "run", workers=1)
+    assert len(read_store(tmp_path / "run").done()) == 2
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_two_runs_cannot_write_to_one_folder(tmp_path):
+    experiment = experiment_of(small(trials=1))
+    with (
+        Store.begun(tmp_path / "run", experiment),
+        pytest.raises(ExperimentError, match="another run is writing to"),
+    ):
+        run_experiment(experiment, tmp_path / "run", workers=1)
+
+
+def test_policies_can_be_added_and_those_that_failed_mended(finished, tmp_path):
+    tables = small(trials=1, rounds=8)
+    tables["policies"]["dist"] = {"kind": "DistKernelUCB", "kernel": "Linear", "follow": "same"}
+    with pytest.raises(ExperimentError, match="dist cannot play linear on path"):
+        run_experiment(experiment_of(tables), tmp_path / "run", workers=1)
+    tables["policies"]["dist"]["follow"] = "nearest"
+    store = run_experiment(experiment_of(tables), tmp_path / "run", workers=1)
+    assert len(store.done()) == 3
+    tables["policies"]["alone"]["eta"] = 0.7
+    with pytest.raises(ExperimentError, match=r"policies\.alone differs"):
+        run_experiment(experiment_of(tables), tmp_path / "run", workers=1)
+
+
+def test_trials_may_only_grow(finished):
+    with pytest.raises(ExperimentError, match="they may only grow"):
+        run_experiment(experiment_of(small(trials=1)), finished)
+
+
 def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bytes(tmp_path):
     file = tmp_path / "experiment.toml"
-    file.write_text(to_toml(small(trials=6)))
+    file.write_text(to_toml(small(trials=4)))
     command = [sys.executable, "-m", "coopbandits.lab.cli", "run", str(file), "--workers", "2"]
     whole = subprocess.run(
         [*command, "--out", str(tmp_path / "whole")], capture_output=True, check=False
     )
     assert whole.returncode == 0, whole.stderr
-    for pause in (0.2, 0.6, 0.3):
+    for pause in (0.2, 0.6):
         process = subprocess.Popen(
             [*command, "--out", str(tmp_path / "cut")],
             stdout=subprocess.DEVNULL,

@@ -38,7 +38,8 @@ def real_run(tmp_path_factory):
     """Two problems on two networks, played; the page has everything."""
     folder = tmp_path_factory.mktemp("runs") / "real"
     experiment = experiment_of(REAL)
-    store = Store.begin(folder, experiment)
+    with Store.begun(folder, experiment) as store:
+        pass
     for task in experiment.tasks:
         store.add(task, run_task(experiment, task))
     keep_networks(store)
@@ -74,7 +75,8 @@ def made_run(tmp_path):
                 "policies": {p: {**ALONE, **tables.get(p, {})} for p in policies},
             }
         )  # fmt: skip
-        store = Store.begin(tmp_path / "run", experiment)
+        with Store.begun(tmp_path / "run", experiment) as store:
+            pass
         rng = np.random.default_rng(1)
         for task in experiment.tasks:
             if only is None or only(task):

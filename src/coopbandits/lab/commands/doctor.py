@@ -38,8 +38,9 @@ def main(options: argparse.Namespace) -> int:
             screen.print(f"  ok       {name} {metadata.version(name)}")
         except ImportError:
             how = f"pip install 'coopbandits\\[{extra}]'" if extra else "pip install coopbandits"
-            screen.print(f"  {'absent ' if extra else 'MISSING'}  {name}, for {use}: {how}")
-            bad += not extra
+            needed = extra in ("", "lab")
+            screen.print(f"  {'MISSING' if needed else 'absent '}  {name}, for {use}: {how}")
+            bad += needed
     for text, works in (("two engines take the same decisions", _agrees),
                         ("a folder can be written", _writes)):  # fmt: skip
         reason = works()

@@ -8,8 +8,9 @@ from typing import Any
 
 import coopbandits.policies
 from coopbandits.arrays import short
-from coopbandits.errors import NetworkError, ParameterError
+from coopbandits.errors import ParameterError
 from coopbandits.kernels import Scaled
+from coopbandits.lab.edge_lists import read_edges
 from coopbandits.lab.logs.fit import Fit, compare_kernels, fit_kernel
 from coopbandits.lab.logs.log import Log, read_log
 from coopbandits.lab.logs.replay import Replay, replay_policy
@@ -32,6 +33,8 @@ def main(options: argparse.Namespace) -> int:
     log = read_log(options.log)
     network = None if options.network is None else read_network(options.network, log.agents)
     known = coopbandits.policies.__all__
+    if not options.policies:
+        raise ParameterError(f"no policy is given; expected some of {', '.join(known)}")
     for name in options.policies:
         if name not in known:
             raise ParameterError(
@@ -105,22 +108,9 @@ def configured(name: str, fits: _Fits, ttl: int) -> tuple[Policy, float]:
 
 
 def read_network(path: str | Path, agents: int) -> Network:
-    """Read edges between a log's agents: two numbers a line, `#` for comments."""
-    pairs = []
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NetworkError(f"{path} cannot be read as a list of edges ({error})") from error
-    for number, line in enumerate(lines, start=1):
-        words = line.partition("#")[0].replace(",", " ").split()
-        if not words:
-            continue
-        if len(words) != 2 or not all(word.isdecimal() for word in words):
-            raise NetworkError(
-                f"{path}, line {number}: expected two agents such as '0 3', got {short(line)}"
-            )
-        pairs.append((int(words[0]), int(words[1])))
-    return Network.from_edges(pairs, agents=agents)
+    """Read edges between a log's agents, by their numbers."""
+    edges = read_edges(Path(path))
+    return Network.from_edges(edges.names[edges.edges], agents=agents)
 
 
 def _row(name: str, found: Replay) -> list[str]:

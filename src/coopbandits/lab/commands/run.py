@@ -8,7 +8,7 @@ from coopbandits.lab.experiments.experiment import Experiment, located, read_exp
 from coopbandits.lab.experiments.kinds import Mistake
 from coopbandits.lab.experiments.runner import check, run_experiment
 from coopbandits.lab.experiments.shown import bars, show_finals
-from coopbandits.lab.terminal import console
+from coopbandits.lab.terminal import show_words
 
 
 def main(options: argparse.Namespace) -> int:
@@ -35,4 +35,4 @@ def carry_out(experiment: Experiment, options: argparse.Namespace) -> None:
             experiment, options.out, workers=options.workers, dask=options.dask, on_trial=on_trial
         )
     show_finals(store)
-    console().print(f"kept in {options.out}; `coop report {options.out}` makes a page of it")
+    show_words([f"kept in {options.out}; `coop report {options.out}` makes a page of it"])

@@ -118,7 +118,7 @@ class Experiment:
         table = dict(self.networks[name])
         fresh = table.pop("fresh", False)
         seed = self.seed + trial if fresh else self.seed
-        return _drawn(json.dumps(table, sort_keys=True), name, seed, self.data or None)
+        return _drawn(json.dumps(table), name, seed, self.data or None, self.folder)
 
     def problem(self, name: str, network: Network, trial: int) -> Problem:
         """Make a problem for a trial."""
@@ -143,9 +143,10 @@ class Experiment:
 
 
 @lru_cache(maxsize=16)
-def _drawn(table: str, name: str, seed: int, data: str | None) -> Network:
+def _drawn(table: str, name: str, seed: int, data: str | None, folder: str) -> Network:
     """Make a network once for all trials that share it; its partitions are kept with it."""
-    return make_network(json.loads(table), ("networks", name), World(seed=seed, data=data))
+    world = World(seed=seed, data=data, folder=folder)
+    return make_network(json.loads(table), ("networks", name), world)
 
 
 def read_experiment(
@@ -167,7 +168,7 @@ def read_experiment(
         ) from error
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ExperimentError(f"{file}: {error}; a TOML file is expected") from error
     for override in overrides:
         _override(tables, override)
@@ -183,16 +184,7 @@ def experiment_of(tables: Mapping[str, Any], *, folder: str = "") -> Experiment:
     for key in tables:
         if key not in (*ROOMS, *SETTINGS):
             raise Mistake((key,), f"unknown key {key!r}{instead(key, [*SETTINGS, *ROOMS])}")
-    settings = {key: tables.get(key, default) for key, default in SETTINGS.items()}
-    for key in ("name", "baseline", "data"):
-        if not isinstance(settings[key], str):
-            raise Mistake((key,), f"{key} = {short(settings[key])} is no text")
-    try:
-        settings["seed"] = as_seed(settings["seed"])
-        for key in ("trials", "rounds", "points"):
-            settings[key] = as_count(settings[key], key)
-    except CoopBanditsError as error:
-        raise Mistake((str(error).partition(" ")[0],), str(error)) from error
+    settings = _settings(tables)
     rooms = {room: _entries(tables, room) for room in ROOMS}
     for room, pointed in (("problems", "networks"), ("policies", "problems")):
         for name, table in rooms[room].items():
@@ -215,6 +207,23 @@ def experiment_of(tables: Mapping[str, Any], *, folder: str = "") -> Experiment:
     return made
 
 
+def _settings(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Check what stands at the top of a file."""
+    settings = {key: tables.get(key, default) for key, default in SETTINGS.items()}
+    for key in ("name", "baseline", "data"):
+        if not isinstance(settings[key], str):
+            raise Mistake((key,), f"{key} = {short(settings[key])} is no text")
+    try:
+        settings["seed"] = as_seed(settings["seed"])
+        for key in ("trials", "rounds", "points"):
+            settings[key] = as_count(settings[key], key)
+    except CoopBanditsError as error:
+        raise Mistake((str(error).partition(" ")[0],), str(error)) from error
+    if settings["seed"] + settings["trials"] > 2**63:
+        raise Mistake(("seed",), f"seed = {settings['seed']} is too large; at most 2^63 − trials")
+    return settings
+
+
 def _entries(tables: Mapping[str, Any], room: str) -> dict[str, Any]:
     entries = tables.get(room)
     if not isinstance(entries, Mapping) or not entries:
@@ -227,17 +236,44 @@ def _entries(tables: Mapping[str, Any], room: str) -> dict[str, Any]:
                 (room, name), f"{room}.{name} = {short(table)}; expected a table with a kind"
             )
         for key, default in EXTRAS[room].items():
-            if key in table and not isinstance(table[key], type(default)):
+            if key in table and not _fits(table[key], default):
                 raise Mistake(
-                    (room, name, key),
-                    f"{key} = {short(table[key])}; expected a value such as {default!r}",
+                    (room, name, key), f"{key} = {short(table[key])}; expected {_EXPECTED[key]}"
                 )
+        _check_plain(table, (room, name))
         if table.get("engine", "auto") not in ("auto", *ENGINES):
             raise Mistake(
                 (room, name, "engine"),
                 f"engine = {table['engine']!r} is not known; expected auto, {', '.join(ENGINES)}",
             )
     return {name: dict(table) for name, table in entries.items()}
+
+
+_EXPECTED = {
+    "fresh": "true or false",
+    "dashed": "true or false",
+    "networks": 'a list of names, such as ["village"]',
+    "problems": 'a list of names, such as ["tasks"]',
+    "engine": 'a name, such as "exact"',
+}
+
+
+def _fits(value: Any, default: Any) -> bool:
+    if isinstance(default, list):
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, type(default))
+
+
+def _check_plain(value: Any, path: tuple[str, ...]) -> None:
+    """Refuse dates and times, which no argument is."""
+    if isinstance(value, Mapping):
+        for key, held in value.items():
+            _check_plain(held, (*path, key))
+    elif isinstance(value, list):
+        for held in value:
+            _check_plain(held, path)
+    elif not isinstance(value, str | int | float | bool):
+        raise Mistake(path, f"{path[-1]} = {value} is a date or a time; no argument is one")
 
 
 def _override(tables: dict[str, Any], text: str) -> None:

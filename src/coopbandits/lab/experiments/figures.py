@@ -1,5 +1,6 @@
 """What does a run look like? Regret over time; rows are problems, columns are networks."""
 
+import warnings
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,8 @@ def drawn(figure: "Figure") -> dict[str, bytes]:
     import matplotlib  # noqa: PLC0415 (heavy)
 
     made = {}
-    with matplotlib.rc_context({"svg.hashsalt": "coopbandits"}):
+    with matplotlib.rc_context({"svg.hashsalt": "coopbandits"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # names in other scripts
         for suffix, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
             packed = BytesIO()
             figure.savefig(packed, format=suffix, metadata=metadata)
@@ -93,21 +95,26 @@ def regret_figure(store: Store, found: list[Summary]) -> "Figure":
                 axis.set_ylim(bottom=0)
             axis.set_xlim(0, experiment.rounds)
             if row == 0:
-                axis.set_title(network)
+                axis.set_title(_plain(network))
             if row == len(rows) - 1:
                 axis.set_xlabel("round")
             if column == 0:
                 scale = ", log scale" if logarithmic else ""
-                axis.set_ylabel(f"{problem}\nregret per agent{scale}")
+                axis.set_ylabel(f"{_plain(problem)}\nregret per agent{scale}")
     ordered = [name for name in experiment.policies if name in handles]
     figure.legend(
         [handles[name] for name in ordered],
-        ordered,
+        [_plain(name) for name in ordered],
         loc="outside lower center",
         ncols=min(len(ordered), max(2, int(1.6 * len(columns)))),
         frameon=False,
     )
     return figure
+
+
+def _plain(name: str) -> str:
+    """Keep a name from being read as a formula."""
+    return name.replace("$", r"\$")
 
 
 def _is_wide(found: list[Summary]) -> bool:

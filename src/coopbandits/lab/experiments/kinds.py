@@ -9,6 +9,7 @@ noise = "truth".
 import difflib
 import importlib
 import inspect
+import pathlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -52,6 +53,7 @@ class World:
     problem: Any = None
     seed: int = 0
     data: str | None = None
+    folder: str = ""
 
 
 @cache
@@ -122,14 +124,7 @@ def _made(room: str, table: Any, path: Path, world: World) -> Any:
     kind = table["kind"]
     maker = _maker(room, kind, (*path, "kind"))
     known = parameters(maker)
-    supplied = {"network": world.network, "problem": world.problem, "seed": world.seed}
-    if room == "network":
-        supplied = {"seed": world.seed, "data": world.data}
-    arguments = {
-        name: value
-        for name, value in supplied.items()
-        if name in known and (room in ("network", "problem", "policy"))
-    }
+    arguments = {key: value for key, value in _supplied(room, world).items() if key in known}
     for key, value in table.items():
         if key == "kind":
             continue
@@ -149,10 +144,18 @@ def _made(room: str, table: Any, path: Path, world: World) -> Any:
         if isinstance(error, Mistake):
             raise
         raise Mistake(_culprit(table, path, str(error)), str(error)) from error
-    except (TypeError, ValueError) as error:
-        if ":" not in kind:
-            raise Mistake(_culprit(table, path, str(error)), str(error)) from error
-        raise
+    except (Exception, SystemExit) as error:
+        told = f"{kind} fails: {type(error).__name__}: {error}" if ":" in kind else str(error)
+        raise Mistake(_culprit(table, path, str(error)), told) from error
+
+
+def _supplied(room: str, world: World) -> dict[str, Any]:
+    """Return the arguments that a table need not hold."""
+    if room == "network":
+        return {"seed": world.seed, "data": world.data}
+    if room in ("problem", "policy"):
+        return {"network": world.network, "problem": world.problem, "seed": world.seed}
+    return {}
 
 
 def _value(key: str, value: Any, path: Path, world: World) -> Any:
@@ -167,6 +170,9 @@ def _value(key: str, value: Any, path: Path, world: World) -> Any:
         if found is None:
             raise Mistake(path, f"the problem does not know its true {key}; give it here")
         return found
+    if path[0] == "networks" and key == "name" and world.folder:
+        beside = pathlib.Path(world.folder) / str(value)  # a file of edges beside the experiment
+        return beside if beside.is_file() else value
     if key in kinds() and isinstance(value, Mapping | str):
         return _made(key, value, path, world)
     return value
@@ -195,6 +201,8 @@ def own(kind: str, path: Path) -> Callable[..., Any]:
         raise Mistake(
             path, f"{kind!r}: {error}; put {module_name}.py beside the experiment, or install it"
         ) from error
+    except (Exception, SystemExit) as error:
+        raise Mistake(path, f"{kind!r} fails: {type(error).__name__}: {error}") from error
     found = getattr(module, name, None)
     if not callable(found):
         raise Mistake(path, f"{kind!r}: {module_name} has no function or class {name!r}")

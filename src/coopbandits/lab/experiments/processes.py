@@ -54,13 +54,15 @@ def as_they_come(
 
     Where the caller stops early, or is interrupted, the processes end at once.
     """
+    todo = list(items)
     count = (os.cpu_count() or 1) if workers is None else as_count(workers, "workers")
+    count = max(1, min(count, len(todo)))
     fresh = multiprocessing.get_context("spawn")
     with _one_thread():
         pool = ProcessPoolExecutor(count, mp_context=fresh, initializer=_settle)
         waiting: dict[Future[T], S] = {}
         try:
-            waiting = {pool.submit(work, item): item for item in items}
+            waiting = {pool.submit(work, item): item for item in todo}
             for future in as_completed(waiting):
                 yield waiting.pop(future), future.result()
         except BrokenProcessPool as error:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from coopbandits.errors import ExperimentError
+from coopbandits.arrays import as_count
 from coopbandits.lab.experiments.cluster import on_dask
 from coopbandits.lab.experiments.experiment import Experiment, Task
 from coopbandits.lab.experiments.figures import write_figures
@@ -39,9 +39,10 @@ def run_experiment(
         dask: The address of a Dask scheduler, to run there instead.
         on_trial: Told how many trials of how many are done, and the last one.
     """
+    if workers is not None:
+        as_count(workers, "workers")
     check(experiment)
-    try:
-        store = Store.begin(out, experiment)
+    with Store.begun(out, experiment) as store:
         done = store.done()
         pending = [task for task in experiment.tasks if task not in done]
         total = len(done) + len(pending)
@@ -54,17 +55,15 @@ def run_experiment(
             if on_trial is not None:
                 on_trial(count, total, task, record)
         finish(store)
-    except OSError as error:
-        raise ExperimentError(
-            f"{error.filename or out} cannot be written ({error.strerror or error}); make room, or "
-            "choose another --out, and run the same command again: what was done is kept"
-        ) from error
     return store
 
 
 def check(experiment: Experiment) -> None:
     """Make everything of the first trial once, so that mistakes show before anything is run."""
     import sys  # noqa: PLC0415
+
+    import matplotlib  # noqa: F401, PLC0415 (what is missing should show now, not at the end)
+    import pyarrow  # noqa: F401, PLC0415
 
     if experiment.folder and experiment.folder not in sys.path:
         sys.path.insert(0, experiment.folder)
@@ -103,7 +102,8 @@ def _ttl(experiment: Experiment, network: str) -> int:
     """Return the largest γ of the policies."""
     given = [table.get("ttl", 1) for table in experiment.policies.values()]
     drawn = experiment.network(network, 0)
-    return max(half_diameter(drawn) if ttl == HALF_DIAMETER else int(ttl) for ttl in given)
+    numbers = [half_diameter(drawn) if ttl == HALF_DIAMETER else ttl for ttl in given]
+    return max((ttl for ttl in numbers if isinstance(ttl, int)), default=1)
 
 
 def _played(

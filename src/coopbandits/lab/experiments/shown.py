@@ -18,14 +18,14 @@ def bars(title: str) -> Iterator[Progress]:
 
     screen = console(stderr=True)
     columns = (
-        progress.TextColumn("{task.description}"),
+        progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TextColumn("trials"),
         progress.TimeElapsedColumn(),
         progress.TextColumn("left"),
         progress.TimeRemainingColumn(),
-        progress.TextColumn("{task.fields[last]}"),
+        progress.TextColumn("{task.fields[last]}", markup=False),
     )
     with progress.Progress(*columns, console=screen, disable=not screen.is_terminal) as shown:
         bar = shown.add_task(title, total=None, last="")
@@ -61,7 +61,7 @@ def show_finals(store: Store) -> None:
         )
     trials = sorted({s.trials for s in found})
     console().print(
-        f"mean ± 95% interval over {' to '.join(map(str, trials))} trials of "
+        f"mean ± 95% interval over {' to '.join(map(str, trials))} trial{'s' * (trials != [1])} of "
         f"{store.experiment.rounds} rounds, paired by seed",
         style="dim",
     )

@@ -14,8 +14,13 @@ figures/                 SVG and PNG, and the data behind each
 import json
 import os
 import platform
+import signal
 import tempfile
-from collections.abc import Iterable
+import threading
+import tomllib
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -28,7 +33,6 @@ import coopbandits
 from coopbandits.errors import ExperimentError
 from coopbandits.lab.experiments.experiment import (
     ROOMS,
-    SETTINGS,
     Cell,
     Experiment,
     Task,
@@ -37,24 +41,52 @@ from coopbandits.lab.experiments.experiment import (
 from coopbandits.lab.experiments.kinds import own
 from coopbandits.lab.experiments.trial import Record
 
+try:
+    import fcntl
+except ImportError:  # Windows: two runs in one folder are then the user's to avoid
+    fcntl = None  # type: ignore[assignment]
+
 FORMAT = 1
 _ARRAYS = ("rounds", "regret", "messages", "bytes", "agents", "worth", "learnt", "truth")
 
 
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let Ctrl-C wait until what is within is done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = []
+    before = signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
+
+
+@undisturbed()
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, also where the disk is full or the power goes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    part = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(part, 0o644)
         os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise ExperimentError(
+            f"{path} cannot be written ({error.strerror or error}); make room, or choose another "
+            "--out, and run the same command again: what was done is kept"
+        ) from error
+    finally:
+        if part is not None:
+            Path(part).unlink(missing_ok=True)
 
 
 class Store:
@@ -65,29 +97,52 @@ class Store:
         self.experiment = experiment
 
     @classmethod
-    def begin(cls, folder: str | Path, experiment: Experiment) -> "Store":
-        """Make the folder of an experiment, or go on in it if it holds the same one."""
+    @contextmanager
+    def begun(cls, folder: str | Path, experiment: Experiment) -> "Iterator[Store]":
+        """Make the folder of an experiment, or go on in it if it holds the same one.
+
+        Nobody else can write there meanwhile.
+        """
         store = cls(folder, experiment)
-        file = store.folder / "experiment.toml"
-        manifest = _json(store._manifest())
-        if file.exists():
-            _check_same(store.folder, read_store(store.folder).experiment, experiment)
-            before = (store.folder / "manifest.json").read_bytes()
-            _check_versions(store.folder, json.loads(before), json.loads(manifest))
-        elif store.folder.exists() and any(store.folder.iterdir()):
+        held = {file.name for file in store.folder.iterdir()} if store.folder.is_dir() else set()
+        ours = {"experiment.toml", "manifest.json", "trials", "timings", ".lock"}
+        if not held & ours and any(not name.endswith(".part") for name in held):
             raise ExperimentError(
                 f"{store.folder} is not empty and holds no experiment; choose another --out"
             )
-        for stale in store.folder.rglob(".*.part"):
-            stale.unlink(missing_ok=True)
-        write_whole(store.folder / "manifest.json", manifest)
-        write_whole(file, experiment.to_toml().encode())
-        return store
+        manifest = store._manifest()
+        with _locked(store.folder):
+            for stale in store.folder.rglob(".*.part"):
+                stale.unlink(missing_ok=True)
+            if any(store.folder.glob("trials/*.npz")):  # else nothing is lost by starting over
+                before = read_store(store.folder)
+                _check_same(before, experiment)
+                _check_versions(store.folder, before.manifest, manifest)
+            write_whole(store.folder / "manifest.json", _json(manifest))
+            write_whole(store.folder / "experiment.toml", experiment.to_toml().encode())
+            yield store
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Return the manifest as it is kept."""
+        file = self.folder / "manifest.json"
+        try:
+            held = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ExperimentError(
+                f"{self.folder} holds no run ({error}); expected a folder that `coop run` made"
+            ) from error
+        if not isinstance(held, dict) or held.get("format") != FORMAT:
+            raise ExperimentError(
+                f"{file} is damaged or of another version; this one reads format {FORMAT}"
+            )
+        return held
 
     def done(self) -> set[Task]:
         """Return the trials that are kept."""
         return {task for task in self.experiment.tasks if self._file(task).exists()}
 
+    @undisturbed()
     def add(self, task: Task, record: Record) -> None:
         """Keep one trial."""
         packed = BytesIO()
@@ -98,16 +153,24 @@ class Store:
 
     def record(self, task: Task) -> Record:
         """Read one trial."""
+        file = self._file(task)
         try:
-            packed = BytesIO(self._file(task).read_bytes())
-            with np.load(packed, allow_pickle=False) as held:
+            with np.load(BytesIO(file.read_bytes()), allow_pickle=False) as held:
                 facts: dict[str, Any] = {name: held[name] for name in _ARRAYS}
                 facts.update({name: str(held[name]) for name in ("engine", "graph")})
-            timing = self._timing(task)
-            seconds = json.loads(timing.read_text())["seconds"] if timing.exists() else np.nan
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
+            file = self._timing(task)
+            seconds = float(json.loads(file.read_text())["seconds"]) if file.exists() else np.nan
+        except (
+            OSError,
+            EOFError,
+            ValueError,
+            TypeError,
+            KeyError,
+            BadZipFile,
+            zlib.error,
+        ) as error:
             raise ExperimentError(
-                f"{self._file(task)} is damaged ({error}); remove it and run again"
+                f"{file} is damaged ({error}); remove it and run again"
             ) from error
         return Record(**facts, seconds=seconds)
 
@@ -154,21 +217,36 @@ class Store:
 
 def read_store(folder: str | Path) -> Store:
     """Open the folder of a run."""
-    import tomllib  # noqa: PLC0415
-
     file = Path(folder) / "experiment.toml"
     try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
-        manifest = json.loads((Path(folder) / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        store = Store(folder, experiment_of(tomllib.loads(file.read_text(encoding="utf-8"))))
+    except (OSError, ValueError) as error:  # also an experiment that is none
         raise ExperimentError(
-            f"{folder} holds no run ({error}); expected a folder that `coop run --out` made"
+            f"{folder} holds no run ({file.name}: {error}); expected a folder that `coop run` made"
         ) from error
-    if manifest.get("format") != FORMAT:
+    store.manifest  # noqa: B018 (a run without one is none)
+    return store
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder; a lock ends with its process."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / ".lock").open("a")
+    except OSError as error:
         raise ExperimentError(
-            f"{folder} is of format {manifest.get('format')}; this version reads format {FORMAT}"
-        )
-    return Store(folder, experiment_of(tables))
+            f"{folder} cannot be written ({error.strerror or error}); choose another --out"
+        ) from error
+    with file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise ExperimentError(
+                    f"another run is writing to {folder}; wait for it, or choose another --out"
+                ) from error
+        yield
 
 
 def _trial(task: Task) -> str:
@@ -210,15 +288,26 @@ def _own_kinds(values: Iterable[Any]) -> Iterable[str]:
             yield from _own_kinds(value.values())
 
 
-def _check_same(folder: Path, before: Experiment, now: Experiment) -> None:
-    """Refuse to mix two experiments in one folder; more trials are no other experiment."""
-    for key in (*SETTINGS, *ROOMS):
-        old, new = getattr(before, key), getattr(now, key)
-        if key not in ("trials", "name", "baseline", "data") and old != new:
-            raise ExperimentError(
-                f"{folder} holds another experiment: {key} differs there; choose another --out, or "
-                "remove the folder"
-            )
+def _check_same(before: Store, now: Experiment) -> None:
+    """Refuse to mix two experiments in one folder; more trials and more policies are no other."""
+    kept = {task.cell for task in before.done()}
+    old = before.experiment
+    changed = [
+        key for key in ("seed", "rounds", "points") if getattr(old, key) != getattr(now, key)
+    ]
+    for cell in sorted(kept, key=str):
+        for room, name in (
+            ("networks", cell.network), ("problems", cell.problem), ("policies", cell.policy)
+        ):  # fmt: skip
+            if getattr(old, room).get(name) != getattr(now, room).get(name):
+                changed.append(f"{room}.{name}")
+    if now.trials < old.trials:
+        changed.append("trials (they may only grow)")
+    if changed:
+        raise ExperimentError(
+            f"{before.folder} holds another experiment: {changed[0]} differs there; choose another "
+            "--out, or remove the folder"
+        )
 
 
 def _check_versions(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ def line_of(text: str, path: tuple[str, ...]) -> int | None:
     for number, row in enumerate(text.splitlines(), start=1):
         stripped = row.strip()
         if stripped.startswith("["):
-            table = here = keys_of(stripped.partition("#")[0]) or table
+            table = here = keys_of(stripped) or table
         elif "=" in stripped and not stripped.startswith("#"):
             here = (*table, *keys_of(f"{stripped.partition('=')[0]} = 0"))
         else:

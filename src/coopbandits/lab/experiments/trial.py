@@ -52,20 +52,29 @@ def run_task(experiment: Experiment, task: Task) -> Record:
     """Play one trial."""
     if experiment.folder and experiment.folder not in sys.path:
         sys.path.insert(0, experiment.folder)  # one's own modules lie beside the experiment
+    try:
+        return _played(experiment, task)
+    except Mistake:
+        raise
+    except CoopBanditsError as error:
+        raise ExperimentError(f"{_named(task)}: {error}") from error
+    except (Exception, SystemExit) as error:  # of one's own code; it may not be one to be sent
+        raise ExperimentError(f"{_named(task)}: {type(error).__name__}: {error}") from error
+
+
+def _named(task: Task) -> str:
+    cell = task.cell
+    return f"{cell.policy} cannot play {cell.problem} on {cell.network} (trial {task.trial})"
+
+
+def _played(experiment: Experiment, task: Task) -> Record:
     cell, trial = task.cell, task.trial
     network = experiment.network(cell.network, trial)
     problem = experiment.problem(cell.problem, network, trial)
     policy = experiment.policy(cell.policy, problem)
     engine = experiment.engine(cell)
     start = perf_counter()
-    try:
-        run = play(problem, policy, experiment.rounds, seed=experiment.seed + trial, engine=engine)
-    except Mistake:
-        raise
-    except CoopBanditsError as error:
-        raise ExperimentError(
-            f"{cell.policy} cannot play {cell.problem} on {cell.network}: {error}"
-        ) from error
+    run = play(problem, policy, experiment.rounds, seed=experiment.seed + trial, engine=engine)
     seconds = perf_counter() - start
     kept = experiment.recorded
     worth, learnt, truth = _worth(run, problem, policy, trial)

@@ -265,7 +265,7 @@ def _decision(line: str) -> Logged:
     """Read one line."""
     try:
         fields = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"this is no JSON ({error}): {short(line.strip())}") from error
     if not isinstance(fields, dict):
         raise InputError(f"expected a JSON object such as {{'round': 1, …}}, got {short(fields)}")

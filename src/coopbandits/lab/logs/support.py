@@ -40,7 +40,8 @@ def known_propensities(log: Log, *, uniform: bool) -> Array:
         raise InputError(
             "the log does not say with which probability its actions were taken: no line has "
             "'propensity' or 'propensities'. Without them nothing can be said about another "
-            "policy. Log them; or, if every offered action was as likely, pass uniform=True"
+            "policy. Log them; or, if every offered action was as likely, pass uniform=True "
+            "(--uniform)"
         )
     return given
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
+from coopbandits.errors import ExperimentError
 from coopbandits.lab.experiments.figures import style_of
 from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.summary import Mean, Summary, baseline_of
@@ -131,8 +132,13 @@ def _networks(store: Store, detail: Detail) -> list[dict[str, Any]]:
     for name, table in store.experiment.networks.items():
         file = store.network_file(name)
         if file.is_file() and detail.edges:
-            facts = json.loads(file.read_text(encoding="utf-8"))
-            drawn = drawing(name, facts, detail.edges)
+            try:
+                facts = json.loads(file.read_text(encoding="utf-8"))
+                drawn = drawing(name, facts, detail.edges)
+            except (ValueError, KeyError, TypeError) as error:
+                raise ExperimentError(
+                    f"{file} is damaged ({error}); remove it and give the run's command again"
+                ) from error
             made.append({**drawn, "fresh": bool(table.get("fresh"))})
         else:
             made.append({"name": name, "leftOut": not detail.edges})
@@ -140,7 +146,7 @@ def _networks(store: Store, detail: Detail) -> list[dict[str, Any]]:
 
 
 def _parameters(store: Store) -> dict[str, Any]:
-    manifest = json.loads((store.folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest = store.manifest
     return {
         "toml": store.experiment.to_toml(),
         "versions": {str(k): str(v) for k, v in manifest.get("versions", {}).items()},
