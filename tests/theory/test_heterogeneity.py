@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits.compositions import composition
 from coopbandits.errors import ParameterError, SimilarityError
 from coopbandits.theory.information import information_gain
 
@@ -75,8 +76,6 @@ def test_lemma_4_bounds_the_determinant_of_observations(seed, compose, ridge):
     K_z = scale * of_rank(rng, V, rank)
     who, X = rng.integers(V, size=n), rng.normal(size=(n, 2))
     K_x = cb.kernels.RBF()(X, X)
-    from coopbandits.compositions import composition  # noqa: PLC0415
-
     K = composition(compose).combine(K_z[np.ix_(who, who)], K_x)
     bound = cb.theory.composed_logdet_bound(
         compose,

@@ -34,6 +34,21 @@ def test_the_bound_by_a_tail_holds_for_every_rank(rng):
     assert 0 < np.argmin(bounds) < 10  # neither all rank nor all tail: the trade-off is there
 
 
+def test_the_bound_is_a_gain_that_widths_take():
+    network = cb.Network.path(2)
+    problem = cb.problems.fully_cooperative(network, kernel=cb.kernels.Linear(), dim=2)
+
+    def gain(n):
+        return cb.theory.gain_bound(n, rank=2)
+
+    assert gain(0) == 0
+    width = cb.width.InformationGain(noise=0.1, gain=gain)
+    agent = cb.KernelUCB(kernel=problem.kernel, width=width).agent(0, network)
+    agent.observe([1.0, 0.0], 0.5)
+    found = agent.decide([[1.0, 0.0], [0.0, 1.0]])
+    assert found.width == pytest.approx(1 + 0.1 * np.sqrt(2 * (gain(1) + 1 + np.log(20))))
+
+
 def test_the_rates_grow_as_stated():
     rate = cb.theory.gain_rate
     for n in (100, 10_000):

@@ -8,7 +8,7 @@ from reference import formulas, runs
 from worlds import NETWORKS
 
 PLAYED = ["path", "star", "grid", "two parts", "directed"]
-ROUNDS = 8
+ROUNDS = 7
 
 
 def printed_lemma(logdet, *, agents, ttl, ridge):

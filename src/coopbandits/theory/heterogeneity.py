@@ -46,7 +46,7 @@ def clique_heterogeneity(
 
 
 def clique_heterogeneity_bound(cover: CliqueCover) -> int:
-    """Return max |C|², which Remark 5 gives for the Υ_z of a K_z learnt within cliques.
+    """Return max |C|², which Remark 6 gives for the Υ_z of a K_z learnt within cliques.
 
     It holds within each clique, where rank K_z ≤ |C| ≤ |C|². It does not bound the rank among all
     agents: V agents without edges and the identity as K_z have rank V, and max |C|² = 1.

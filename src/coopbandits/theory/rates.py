@@ -23,6 +23,8 @@ def gain_bound(
 ) -> float:
     """Bound the information gain of any n observations of a kernel of finite rank plus a rest.
 
+    What `gain=` of `width.InformationGain` and `width.Srinivas` asks for, as a function of n.
+
     Args:
         count: n.
         rank: D; for the linear kernel, d.
@@ -30,9 +32,11 @@ def gain_bound(
         ridge: λ.
         largest: κ, the most that K(x̃, x̃) may be.
     """
-    n, lam = as_count(count, "count"), as_positive(ridge, "ridge")
+    n, lam = as_count(count, "count", least=0), as_positive(ridge, "ridge")
     D, kappa = min(as_count(rank, "rank"), n), as_not_negative(largest, "largest")
     rest = as_not_negative(tail, "tail")
+    if n == 0:
+        return 0.0
     return float(0.5 * D * np.log1p(n * kappa / (lam * D)) + 0.5 * n * rest / lam)
 
 
