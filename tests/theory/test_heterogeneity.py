@@ -100,6 +100,22 @@ def test_lemma_4_is_met_where_clusters_pull_the_same(rng):
     assert bound == pytest.approx(2 * information_gain(K, ridge=ridge))
 
 
+def test_lemma_4_is_nearly_met_by_a_large_similarity_under_a_large_ridge(rng):
+    # ln(1 + 3a) is three times ln(1 + a) in the limit: κ_z counts in full
+    X, ridge = rng.normal(size=(8, 2)), 1e4
+    K_x = cb.kernels.RBF()(X, X)
+    found = 2 * information_gain(np.kron(3 * np.eye(2), K_x), ridge=ridge)
+    bound = cb.theory.composed_logdet_bound(
+        "hadamard",
+        rank=2,
+        action_logdet=2 * information_gain(K_x, ridge=ridge),
+        count=16,
+        ridge=ridge,
+        largest=3.0,
+    )
+    assert found <= bound <= found * (1 + 1e-3)
+
+
 def test_independent_arms_raise_the_determinant_by_no_more_than_their_factor(rng):
     arms, n = 5, 30
     for rank in (1, 2, 5):

@@ -7,7 +7,7 @@ import coopbandits as cb
 from reference import formulas, runs
 from worlds import NETWORKS
 
-PLAYED = ["path", "star", "grid", "two parts", "directed"]
+PLAYED = ["path", "two parts", "directed"]
 ROUNDS = 7
 
 
