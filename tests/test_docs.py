@@ -40,6 +40,7 @@ def test_the_readmes_python_examples_run_and_print_what_they_say():
         "pettingzoo.md",
         "planner.md",
         "similarity.md",
+        "theory.md",
     ],
 )
 def test_the_documents_examples_run(document):

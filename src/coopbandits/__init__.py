@@ -20,7 +20,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from coopbandits import act, errors, features, kernels, listen, problems, similarity, width
+    from coopbandits import (
+        act,
+        errors,
+        features,
+        kernels,
+        listen,
+        problems,
+        similarity,
+        theory,
+        width,
+    )
     from coopbandits.agent import Agent, Decision
     from coopbandits.messages import Message
     from coopbandits.network import Network
@@ -68,10 +78,21 @@ __all__ = [
     "play",
     "problems",
     "similarity",
+    "theory",
     "width",
 ]
 
-_ROOMS = ("act", "errors", "features", "kernels", "listen", "problems", "similarity", "width")
+_ROOMS = (
+    "act",
+    "errors",
+    "features",
+    "kernels",
+    "listen",
+    "problems",
+    "similarity",
+    "theory",
+    "width",
+)
 _HOMES = {
     "Agent": "agent",
     "Decision": "agent",

@@ -89,7 +89,7 @@ def test_intervals_and_absent_news_are_shown_as_such(capsys, monkeypatch):
     def vague(adjacency, weights):
         return [0], len(adjacency)
 
-    monkeypatch.setattr("coopbandits.lab.planning.planner.bounded_independent_set", vague)
+    monkeypatch.setattr("coopbandits.theory.network_numbers.bounded_independent_set", vague)
     main(options("ring", ttl=[1]))
     assert "2–3" in row_of(capsys.readouterr().out, "1*", "What each γ costs")
     main(options("parts"))

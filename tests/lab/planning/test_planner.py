@@ -144,7 +144,7 @@ def test_an_interval_gives_the_factor_of_its_upper_end(monkeypatch):
     def vague(adjacency, weights):
         return np.array([0]), len(adjacency)
 
-    monkeypatch.setattr("coopbandits.lab.planning.planner.bounded_independent_set", vague)
+    monkeypatch.setattr("coopbandits.theory.network_numbers.bounded_independent_set", vague)
     ring = cb.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)])
     row = inspect_network(ring, ttls=[1]).rows[0]
     # the centres are two who do not hear each other; three cliques leave room for three at most

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from coopbandits.act import FollowCentre
-from coopbandits.arrays import Array, BoolArray, IntArray, as_count, short
-from coopbandits.centres import bounded_independent_set
+from coopbandits.arrays import Array, IntArray, as_count, short
 from coopbandits.errors import ParameterError
 from coopbandits.listen import Centre, Clique, Listen, Neighbourhood
 from coopbandits.messages import lags, message_size, transmissions
 from coopbandits.network import Network, as_network
+from coopbandits.theory.network_numbers import independence_number
 
 MOST_TTLS = 6
 """How many values of γ are listed where none are named."""
@@ -206,11 +206,11 @@ def _default_ttls(diameter: int) -> list[int]:
 def _row(network: Network, ttl: int, sent: dict[str, int], sizes: dict[str, int]) -> TtlRow:
     V = len(network)
     cover, centres = network.clique_cover(ttl), network.centres(ttl)
-    independent, most = _independence(network, ttl, len(centres.indices), len(cover.cliques))
+    alpha = independence_number(network, ttl)
     groups = {
         "coop": (len(cover.cliques), cover.lower_bound),
-        "eager": (ttl + most, ttl + independent),
-        "dist": (most, independent),
+        "eager": (ttl + alpha.most, ttl + alpha.least),
+        "dist": (alpha.most, alpha.least),
     }
     outlooks = {}
     for name, listen in LISTENS.items():
@@ -224,24 +224,11 @@ def _row(network: Network, ttl: int, sent: dict[str, int], sizes: dict[str, int]
         largest_neighbourhood=int(reach.max()),
         cliques=len(cover.cliques),
         fewest_cliques=cover.lower_bound,
-        independent=independent,
-        most_independent=most,
+        independent=alpha.least,
+        most_independent=alpha.most,
         centres=len(centres.indices),
         **outlooks,
     )
-
-
-def _independence(network: Network, ttl: int, found: int, cliques: int) -> tuple[int, int]:
-    """Bound α(G_γ) from both sides, given an independent set and a clique cover.
-
-    No two agents of an independent set share a clique, so a cover bounds α from above.
-    """
-    if found == cliques:
-        return found, cliques
-    power: BoolArray = network.power(ttl).adjacency
-    ones = np.ones(len(network), dtype=np.int64)
-    chosen, bound = bounded_independent_set(power & power.T, ones)
-    return max(found, len(chosen)), min(cliques, bound)
 
 
 def _lags_between(listen: Listen, network: Network, ttl: int) -> Array:

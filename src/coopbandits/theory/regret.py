@@ -1,0 +1,325 @@
+r"""How much regret can there be? Theorems 1 and 2 and Corollary 1, with constants that hold.
+
+Where |F − mean| ≤ w·σ, an agent that takes the highest upper bound loses r ≤ 2wσ in a round, and
+never more than 2B√κ. So a group's regret is at most 2w·√(pulls·Σσ²) over its quiet rounds, 2B√κ a
+pull over its surprising ones (`variance.py` bounds both), and 2B√κ a pull in the first round, in
+which actions are taken at random. With L̂ ≥ log det(I + K_C/λ) of each of χ̄ cliques, this is for
+every c > 1
+
+$$R_G(T) \le 2w\sqrt{VT\,\bar\chi\,\frac{c\kappa\hat L}{\ln(1 + \kappa/\lambda)}}
+  + 2B\sqrt\kappa\,V\,\gamma\lfloor \hat L/\ln c \rfloor + 2B\sqrt\kappa\,V,$$
+
+$$w = B + \tfrac{R}{\sqrt\lambda}\sqrt{\hat L + 2\ln(V/\delta)},$$
+
+or 2w·√(VT·Σσ²) with the block bound of Σσ², where that is less. All of it holds at once with
+probability 1 − δ for agents that play with `width.SelfNormalised(B, R, δ)`, under the conditions of
+docs/widths.md. docs/theory.md says where the paper's proofs fail.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopbandits.arrays import Array, as_count, as_not_negative, as_positive
+from coopbandits.errors import ParameterError
+from coopbandits.theory.variance import (
+    RATIOS,
+    block_variance,
+    quiet_variance,
+    surprising_rounds,
+)
+from coopbandits.width import SelfNormalised
+
+
+@dataclass(frozen=True, slots=True)
+class RegretBound:
+    """A bound on the sum of all agents' regrets, and what it is made of.
+
+    Attributes:
+        agents: V.
+        width: w, the most that any agent's width is.
+        learning: 2wΣσ over rounds in which what is known grows steadily.
+        surprising: What rounds may cost in which it grows by leaps.
+        first: What rounds may cost before anything is known (or a centre is heard).
+    """
+
+    agents: int
+    width: float
+    learning: float
+    surprising: float
+    first: float
+
+    @property
+    def total(self) -> float:
+        """The bound on R_G(T)."""
+        return self.learning + self.surprising + self.first
+
+    @property
+    def per_agent(self) -> float:
+        """The bound on R̂(T) = R_G(T)/V."""
+        return self.total / self.agents
+
+
+def theorem_1(
+    *,
+    logdet: float,
+    cliques: int,
+    agents: int,
+    rounds: int,
+    ttl: int = 1,
+    norm: float = 1.0,
+    noise: float = 1.0,
+    delta: float = 0.05,
+    ridge: float = 1.0,
+    largest: float = 1.0,
+) -> RegretBound:
+    """Bound Coop-KernelUCB's regret (Theorem 1).
+
+    Eager-KernelUCB has the same bound if `logdet` is that of the largest γ-neighbourhood: its
+    agents know all that Coop's know, so that σ is no larger, and only w must hold for more data.
+
+    Args:
+        logdet: L̂, at least log det(I + K_C/λ) of each clique's observations; Υ̂_T in the paper.
+        cliques: χ̄(G_γ), or the size of the cover in use.
+        agents: V.
+        rounds: T.
+        ttl: γ.
+        norm: B.
+        noise: R.
+        delta: δ.
+        ridge: λ.
+        largest: κ, the most that K(x̃, x̃) may be; the paper's is 1.
+    """
+    V, chi = as_count(agents, "agents"), as_count(cliques, "cliques")
+    if chi > V:
+        raise ParameterError(f"{V} agents cannot fall into {chi} cliques; expected 1 … {V}")
+    T, L = as_count(rounds, "rounds"), as_not_negative(logdet, "logdet")
+    lam, kappa = as_positive(ridge, "ridge"), as_positive(largest, "largest")
+    w = width_at(SelfNormalised(norm, noise, delta), L, ridge=lam, agents=V)
+    cost = 2 * as_not_negative(norm, "norm") * float(np.sqrt(kappa))
+    learning, surprising = group_regret(
+        np.array([L]),
+        width=np.array([w]),
+        rounds=np.array([T - 1.0]),
+        agents=V,
+        groups=chi,
+        delay=as_count(ttl, "ttl"),
+        ridge=lam,
+        largest=kappa,
+        cost=cost,
+    )
+    return RegretBound(V, w, float(learning[0]), float(surprising[0]), V * cost)
+
+
+def corollary_1(
+    *,
+    action_logdet: float,
+    heterogeneity: int,
+    cliques: int,
+    agents: int,
+    rounds: int,
+    ttl: int = 1,
+    norm: float = 1.0,
+    noise: float = 1.0,
+    delta: float = 0.05,
+    ridge: float = 1.0,
+    largest: float = 1.0,
+) -> RegretBound:
+    """Bound Coop-KernelUCB's regret under K = K_z ⊙ K_x by K_x and the rank of K_z (Corollary 1).
+
+    Theorem 1 with L̂ = Υ_z·log det(I + K_x/λ), for K_z(v, v) ≤ 1.
+
+    Args:
+        action_logdet: At least log det(I + K_x/λ) of each clique's contexts; that of V·T contexts,
+            as the paper has it, is more than enough.
+        heterogeneity: Υ_z, at least the rank of K_z within each clique.
+        cliques: As in `theorem_1`, and so the others.
+        agents: V.
+        rounds: T.
+        ttl: γ.
+        norm: B.
+        noise: R.
+        delta: δ.
+        ridge: λ.
+        largest: κ.
+    """
+    L = as_not_negative(action_logdet, "action_logdet")
+    return theorem_1(
+        logdet=as_count(heterogeneity, "heterogeneity") * L,
+        cliques=cliques,
+        agents=agents,
+        rounds=rounds,
+        ttl=ttl,
+        norm=norm,
+        noise=noise,
+        delta=delta,
+        ridge=ridge,
+        largest=largest,
+    )
+
+
+def theorem_2(
+    *,
+    logdet: float,
+    centres: int,
+    agents: int,
+    rounds: int,
+    ttl: int = 1,
+    norm: float = 1.0,
+    noise: float = 1.0,
+    delta: float = 0.05,
+    ridge: float = 1.0,
+    largest: float = 1.0,
+) -> RegretBound:
+    """Bound Dist-KernelUCB's regret (Theorem 2): one reward function, one fixed decision set.
+
+    Args:
+        logdet: L̂, at least log det(I + K/λ) of all that a centre hears, and of its T arms taken
+            once for itself and once for each follower; Υ̂_T^D in the paper.
+        centres: How many there are; at most α(G_γ).
+        agents: As in `theorem_1`, and so the others.
+        rounds: T.
+        ttl: γ.
+        norm: B.
+        noise: R.
+        delta: δ.
+        ridge: λ.
+        largest: κ.
+    """
+    V, alpha = as_count(agents, "agents"), as_count(centres, "centres")
+    if alpha > V:
+        raise ParameterError(f"{V} agents cannot have {alpha} centres; expected 1 … {V}")
+    gamma = as_count(ttl, "ttl")
+    as_leaders = theorem_1(
+        logdet=logdet,
+        cliques=alpha,
+        agents=V,
+        rounds=rounds,
+        ttl=2 * gamma,
+        norm=norm,
+        noise=noise,
+        delta=delta,
+        ridge=ridge,
+        largest=largest,
+    )
+    # the first random action, taken by all in their turn, and the rounds until a centre is heard
+    alone = as_leaders.first / V * min(gamma, rounds - 1) * (V - alpha)
+    return RegretBound(
+        V, as_leaders.width, as_leaders.learning, as_leaders.surprising, as_leaders.first + alone
+    )
+
+
+def individual_regret(
+    *,
+    logdet: float,
+    followers: int,
+    distance: int,
+    agents: int,
+    rounds: int,
+    ttl: int = 1,
+    norm: float = 1.0,
+    noise: float = 1.0,
+    delta: float = 0.05,
+    ridge: float = 1.0,
+    largest: float = 1.0,
+) -> RegretBound:
+    """Bound one agent's regret under Dist-KernelUCB: that of its centre, and of its d first rounds.
+
+    R_v(T) ≤ 2B√κ·d(v, cent(v)) + R_cent(v)(T), where the centre's bound falls like
+    1/√(1 + followers). The paper has Õ(√γ) for the first term; it is 2B√κ·γ at most, whatever T.
+
+    Args:
+        logdet: As in `theorem_2`, for this centre.
+        followers: How many follow the centre.
+        distance: From the agent to its centre; 0 for the centre itself.
+        agents: V, for whose centres the widths hold at once.
+        rounds: T.
+        ttl: γ.
+        norm: B.
+        noise: R.
+        delta: δ.
+        ridge: λ.
+        largest: κ.
+    """
+    n = 1 + as_count(followers, "followers", least=0)
+    T, L = as_count(rounds, "rounds"), as_not_negative(logdet, "logdet")
+    d, gamma = as_count(distance, "distance", least=0), as_count(ttl, "ttl")
+    if d > gamma or (d > 0 and n == 1):
+        raise ParameterError(
+            f"distance={d} of an agent that follows one of {n - 1} followers within ttl={gamma}; "
+            "expected at most ttl, and 0 where nobody follows"
+        )
+    lam, kappa = as_positive(ridge, "ridge"), as_positive(largest, "largest")
+    w = width_at(SelfNormalised(norm, noise, delta), L, ridge=lam, agents=agents)
+    cost = 2 * as_not_negative(norm, "norm") * float(np.sqrt(kappa))
+    learning, surprising = group_regret(
+        np.array([L]),
+        width=np.array([w]),
+        rounds=np.array([T - 1.0]),
+        agents=n,
+        groups=1,
+        delay=1 if n == 1 else 2 * gamma,
+        ridge=lam,
+        largest=kappa,
+        cost=cost,
+    )
+    first = cost * min(d + 1, T)
+    return RegretBound(1, w, float(learning[0]) / n, float(surprising[0]) / n, first)
+
+
+def width_at(width: SelfNormalised, logdet: float, *, ridge: float, agents: int) -> float:
+    """Return w for one log-determinant and V agents."""
+    [w] = width.factor(
+        logdet=np.array([logdet]),
+        count=np.zeros(1, dtype=np.int64),
+        ridge=ridge,
+        agents=np.array([as_count(agents, "agents")]),
+    )
+    return float(w)
+
+
+def group_regret(
+    logdet: Array,
+    *,
+    width: Array,
+    rounds: Array,
+    agents: int,
+    groups: int,
+    delay: int,
+    ridge: float,
+    largest: float,
+    cost: float,
+) -> tuple[Array, Array]:
+    """Bound the regret of n agents in g groups after their first round: (T,) -> (T,), (T,).
+
+    Args:
+        logdet: (T,) L, at least that of each group.
+        width: (T,) w.
+        rounds: (T,) how many rounds are counted.
+        agents: n.
+        groups: g.
+        delay: D; 0 if each pull knows of all before it.
+        ridge: λ.
+        largest: κ.
+        cost: The most that one pull can lose.
+
+    Returns:
+        What is lost in rounds of steady learning, and in surprising ones.
+    """
+    pulls = agents * rounds
+    if delay == 0:
+        variances = [quiet_variance(logdet, ratio=1.0, ridge=ridge, largest=largest)]
+        leaps = [np.zeros_like(pulls)]
+    else:
+        # n/ln(1 + n) is concave, so equal groups are the worst that g of them can be
+        size = agents / groups
+        variances = [block_variance(logdet, agents=size, delay=delay, ridge=ridge, largest=largest)]
+        leaps = [np.zeros_like(pulls)]
+        for ratio in RATIOS:
+            variances.append(quiet_variance(logdet, ratio=ratio, ridge=ridge, largest=largest))
+            leaps.append(np.minimum(rounds, surprising_rounds(logdet, ratio=ratio, delay=delay)))
+    # last, the bound that needs no theory: every round may be the worst
+    learning = 2 * width * np.sqrt(pulls * groups * np.array([*variances, np.zeros_like(pulls)]))
+    surprising = agents * cost * np.array([*leaps, rounds])
+    best = np.argmin(learning + surprising, axis=0), np.arange(len(pulls))
+    return learning[best], surprising[best]
