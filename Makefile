@@ -24,7 +24,8 @@ test: lint types $(BROWSER)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-all: lint types $(BROWSER)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow" \
+	--hypothesis-profile=thorough
 
 # Peers live in an environment of their own: torch alone is larger than all the rest.
 bench: $(READY) $(PEERS)

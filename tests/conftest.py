@@ -6,7 +6,8 @@ import coopbandits as cb
 from worlds import eager
 
 # the same examples in every run, and no clock in the verdict
-settings.register_profile("house", derandomize=True, deadline=None)
+settings.register_profile("house", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=200)
 settings.load_profile("house")
 
 

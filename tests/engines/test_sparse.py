@@ -182,7 +182,7 @@ def test_an_agent_that_hears_nothing_for_long_is_an_agent_alone(engine):
     network = cb.Network.from_edges([(0, 1)], agents=3)
     problem = cb.problems.clustered_linear(network, dim=2, actions=3, clusters=[0, 0, 1])
     runs = [
-        played(problem, policy, engine, rounds=1000)
+        played(problem, policy, engine, rounds=300 if engine == "exact" else 1000)
         for policy in (
             cb.EagerKernelUCB(kernel=Linear(), similarity=problem.similarity),
             cb.LinUCB(),
