@@ -1,11 +1,13 @@
 """Many trials on many machines: a Dask cluster."""
 
+import os
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from coopbandits.errors import ExperimentError
+from coopbandits.lab.experiments.store import versions
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -93,21 +95,5 @@ def _check_workers(client: Any, address: str, timeout: float) -> None:
 
 
 def facts() -> dict[str, Any]:
-    """Return what must be the same on all sides."""
-    import os  # noqa: PLC0415
-    import platform  # noqa: PLC0415
-
-    import numpy  # noqa: PLC0415 (a Dask worker imports this)
-    import scipy  # noqa: PLC0415
-
-    import coopbandits  # noqa: PLC0415
-
-    return {
-        "versions": {
-            "coopbandits": coopbandits.__version__,
-            "python": platform.python_version(),
-            "numpy": numpy.__version__,
-            "scipy": scipy.__version__,
-        },
-        "threads": os.environ.get("OPENBLAS_NUM_THREADS"),
-    }
+    """Return what must be the same on all sides; a Dask worker calls this."""
+    return {"versions": versions(), "threads": os.environ.get("OPENBLAS_NUM_THREADS")}

@@ -1,6 +1,7 @@
 """What is to be run? Policies × problems × networks × trials, from a TOML file and a seed."""
 
 import json
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -129,6 +130,11 @@ class Experiment:
         """Make a policy for a problem."""
         table = {k: v for k, v in self.policies[name].items() if k not in EXTRAS["policies"]}
         return make_policy(table, ("policies", name), World(problem.network, problem))
+
+    def find_own_modules(self) -> None:
+        """Let one's own modules be imported: they lie beside the experiment."""
+        if self.folder and self.folder not in sys.path:
+            sys.path.insert(0, self.folder)
 
     def engine(self, cell: Cell) -> str:
         """Return the engine that a policy names, else its problem, else "auto"."""

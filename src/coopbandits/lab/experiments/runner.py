@@ -60,13 +60,10 @@ def run_experiment(
 
 def check(experiment: Experiment) -> None:
     """Make everything of the first trial once, so that mistakes show before anything is run."""
-    import sys  # noqa: PLC0415
-
     import matplotlib  # noqa: F401, PLC0415 (what is missing should show now, not at the end)
     import pyarrow  # noqa: F401, PLC0415
 
-    if experiment.folder and experiment.folder not in sys.path:
-        sys.path.insert(0, experiment.folder)
+    experiment.find_own_modules()
     for cell in experiment.cells:
         network = experiment.network(cell.network, 0)
         experiment.policy(cell.policy, experiment.problem(cell.problem, network, 0))

@@ -194,25 +194,30 @@ class Store:
         return self.folder / "timings" / f"{_trial(task)}.json"
 
     def _manifest(self) -> dict[str, Any]:
-        import scipy  # noqa: PLC0415
-
         experiment = self.experiment
         return {
             "format": FORMAT,
             "name": experiment.name,
             "seed": experiment.seed,
-            "versions": {
-                "coopbandits": coopbandits.__version__,
-                "python": platform.python_version(),
-                "numpy": np.__version__,
-                "scipy": scipy.__version__,
-            },
+            "versions": versions(),
             "machine": platform.machine(),
             "networks": {
                 name: experiment.network(name, 0).fingerprint for name in experiment.networks
             },
             "own modules": _own_modules(experiment),
         }
+
+
+def versions() -> dict[str, str]:
+    """Return what must be the same for results to be the same."""
+    import scipy  # noqa: PLC0415
+
+    return {
+        "coopbandits": coopbandits.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
 
 
 def read_store(folder: str | Path) -> Store:
@@ -268,10 +273,8 @@ def _json(value: object) -> bytes:
 def _own_modules(experiment: Experiment) -> dict[str, str]:
     """Hash the files of one's own modules: results are of these and of no other."""
     import inspect  # noqa: PLC0415
-    import sys  # noqa: PLC0415
 
-    if experiment.folder and experiment.folder not in sys.path:
-        sys.path.insert(0, experiment.folder)
+    experiment.find_own_modules()
     found = {}
     for kind in sorted(set(_own_kinds(getattr(experiment, room) for room in ROOMS))):
         source = inspect.getsourcefile(inspect.unwrap(own(kind, ("kind",))))

@@ -1,6 +1,5 @@
 """What does one trial leave? Curves, totals, and what agents took each other to be worth."""
 
-import sys
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -50,8 +49,7 @@ class Record:
 
 def run_task(experiment: Experiment, task: Task) -> Record:
     """Play one trial."""
-    if experiment.folder and experiment.folder not in sys.path:
-        sys.path.insert(0, experiment.folder)  # one's own modules lie beside the experiment
+    experiment.find_own_modules()
     try:
         return _played(experiment, task)
     except Mistake:
