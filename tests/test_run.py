@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -164,3 +164,46 @@ def test_settings_that_make_no_run_are_refused(arguments, complaint):
     facts = {"problem": ragged(NETWORKS["grid"]), "policy": cb.LinUCB(), "rounds": 5}
     with pytest.raises(ParameterError, match=complaint):
         cb.play(**{**facts, **arguments})
+
+
+@dataclass(frozen=True)
+class Always:
+    """An algorithm that is no row: everyone takes its first action; written as a user would."""
+
+    name: str = "always the first"
+
+    def named(self, name):
+        return replace(self, name=name)
+
+    def player(self, network, *, contexts, rounds, seed):
+        return AlwaysPlayer(len(network))
+
+
+class AlwaysPlayer:
+    name, refreshes = "first", 0
+
+    def __init__(self, V):
+        self.listens = np.eye(V, dtype=bool)
+
+    def play(self, t, offer):
+        return offer.starts
+
+    def traffic(self, t):
+        return 0, 0
+
+    def similarity(self):
+        return np.eye(len(self.listens))
+
+
+def test_an_algorithm_that_is_no_row_of_answers_is_played_too():
+    problem = cb.problems.clustered_linear(cb.Network.path(5))
+    run = cb.play(problem, Always(), rounds=3, seed=4)
+    assert run.engine == "first"
+    assert (run.actions == 0).all()
+    for t in range(1, 4):
+        offer = problem.round(t, 4)
+        np.testing.assert_array_equal(run.rewards[t - 1], offer.rewards[offer.starts])
+    with pytest.raises(ParameterError, match="computes its decisions itself"):
+        cb.play(problem, Always(), rounds=3, engine="exact")
+    with pytest.raises(ParameterError, match="is no policy"):
+        cb.play(problem, Always, rounds=3)

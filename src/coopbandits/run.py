@@ -16,10 +16,11 @@ from coopbandits.arrays import (
     frozen,
     short,
 )
-from coopbandits.engines import ENGINES, engine_for
+from coopbandits.engines import ENGINES, Algorithm, Engine, engine_for
 from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.network import Network
 from coopbandits.policy import Policy
-from coopbandits.problems.problem import Problem
+from coopbandits.problems.problem import Problem, Round
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ class Run:
 
 def play(
     problem: Problem,
-    policy: Policy,
+    policy: Policy | Algorithm,
     rounds: int,
     *,
     seed: int = 0,
@@ -85,7 +86,7 @@ def play(
 
     Args:
         problem: What the agents face.
-        policy: How they decide.
+        policy: How they decide; a policy, or an algorithm that is no row of four answers.
         rounds: T.
         seed: Of contexts, noise and the agents' own choices. Two policies with one seed face the
             same contexts and noise. The same seed gives the same run, to the bit.
@@ -98,7 +99,8 @@ def play(
     """
     if not isinstance(problem, Problem):
         raise ParameterError(f"{short(problem)} is no problem; coopbandits.problems makes some")
-    if not isinstance(policy, Policy):
+    given: object = policy
+    if isinstance(given, type) or not isinstance(given, Policy | Algorithm):
         raise ParameterError(f"{short(policy)} is no policy; coopbandits.LinUCB() makes one")
     T, seed = as_count(rounds, "rounds"), as_seed(seed)
     if problem.horizon is not None and problem.horizon < T:
@@ -111,15 +113,8 @@ def play(
         raise ParameterError(f"on_round must be a function of the round, got {short(on_round)}")
     first = problem.round(1, seed)
     dim = first.contexts.shape[1]
-    player = engine_for(
-        engine,
-        policy,
-        problem.network,
-        contexts=first.contexts,
-        rounds=T,
-        seed=seed,
-        memory_limit=_as_limit(memory_limit),
-    )
+    limit = _as_limit(memory_limit)
+    player = _player(problem.network, policy, first, T, seed, engine, limit)
     shape = (T, len(problem.network))
     regret, rewards = np.empty(shape), np.empty(shape)
     actions = np.empty(shape, dtype=np.int64)
@@ -152,8 +147,36 @@ def play(
         messages=frozen(messages),
         bytes=frozen(sizes),
         engine=player.name,
-        listens=frozen(np.isfinite(policy.listen.lags(problem.network, policy.ttl))),
+        listens=frozen(player.listens),
         estimates=tuple(estimates),
+    )
+
+
+def _player(
+    network: Network,
+    policy: Policy | Algorithm,
+    first: Round,
+    rounds: int,
+    seed: int,
+    engine: str,
+    memory_limit: float,
+) -> Engine:
+    """Make what takes the decisions."""
+    if not isinstance(policy, Policy):
+        if engine != "auto":
+            raise ParameterError(
+                f"engine={engine!r}, but {policy.name} computes its decisions itself; take "
+                "engine='auto'"
+            )
+        return policy.player(network, contexts=first.contexts, rounds=rounds, seed=seed)
+    return engine_for(
+        engine,
+        policy,
+        network,
+        contexts=first.contexts,
+        rounds=rounds,
+        seed=seed,
+        memory_limit=memory_limit,
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from coopbandits.arrays import Array
 from coopbandits.compositions import Hadamard, Kronecker
 from coopbandits.engines.by_lags import Beliefs, ByLags
-from coopbandits.engines.engine import Engine
+from coopbandits.engines.engine import Algorithm, Engine
 from coopbandits.engines.exchange import Exchange
 from coopbandits.engines.learnt import LearntPosteriors
 from coopbandits.engines.mixed import MixedSums
@@ -31,7 +31,7 @@ ENGINES = ("exact", "statistics", "sparse", "messages")
 # By how much σ² may lag behind others' news where posteriors are sparse: see `MixedSums`.
 PATIENCE = 3.0
 
-__all__ = ["ENGINES", "Engine", "applies", "engine_for"]
+__all__ = ["ENGINES", "Algorithm", "Engine", "applies", "engine_for"]
 
 
 def engine_for(

@@ -62,6 +62,7 @@ class ByLags:
         memory_limit: float,
     ) -> None:
         self.name = name
+        self.listens: BoolArray = np.isfinite(policy.listen.lags(network, policy.ttl))
         self._policy, self._plan = policy, plan(policy, network)
         self._rngs = [agent_rng(seed, v) for v in range(len(network))]
         self._beliefs = beliefs

@@ -1,15 +1,24 @@
 """What is an engine? It takes the decisions of all agents of a simulation."""
 
-from typing import Protocol
+from typing import Protocol, Self, runtime_checkable
 
-from coopbandits.arrays import Array, IntArray
+from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.network import Network
 from coopbandits.problems.problem import Round
 
 
 class Engine(Protocol):
     """Takes the decisions of all agents, round after round."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What a run's record calls it."""
+        ...
+
+    @property
+    def listens(self) -> BoolArray:
+        """Whether v hears of what u does, [v, u]: (V, V)."""
+        ...
 
     def play(self, t: int, offer: Round) -> IntArray:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""
@@ -26,4 +35,22 @@ class Engine(Protocol):
 
     def similarity(self) -> Array:
         """Return what each agent takes the others' news to be worth, [v, u]: (V, V)."""
+        ...
+
+
+@runtime_checkable
+class Algorithm(Protocol):
+    """How all agents of a simulation decide, where that is no row of four answers."""
+
+    @property
+    def name(self) -> str:
+        """What tables and figures call it."""
+        ...
+
+    def named(self, name: str) -> Self:
+        """Return the same algorithm under another name."""
+        ...
+
+    def player(self, network: Network, *, contexts: Array, rounds: int, seed: int) -> Engine:
+        """Make what takes the decisions of a network's agents, given the first round's contexts."""
         ...

@@ -3,7 +3,7 @@
 import numpy as np
 
 from coopbandits.agent import Agent
-from coopbandits.arrays import Array, IntArray
+from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.messages import Message
 from coopbandits.network import Network
 from coopbandits.policy import Policy, plan
@@ -19,6 +19,7 @@ class Exchange:
         self._agents: list[Agent] = [
             policy.agent(v, network, seed=seed) for v in range(len(network))
         ]
+        self.listens: BoolArray = np.isfinite(policy.listen.lags(network, policy.ttl))
         self._in_turn = plan(policy, network).in_turn
         self._held: list[tuple[int, bytes]] = []
         self._traffic: list[tuple[int, int]] = []

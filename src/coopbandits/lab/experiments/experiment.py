@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coopbandits.arrays import IntArray, as_count, as_seed, short
-from coopbandits.engines import ENGINES
+from coopbandits.engines import ENGINES, Algorithm
 from coopbandits.errors import CoopBanditsError, ExperimentError
 from coopbandits.lab.experiments.kinds import (
     Mistake,
@@ -126,7 +126,7 @@ class Experiment:
         table = {k: v for k, v in self.problems[name].items() if k not in EXTRAS["problems"]}
         return make_problem(table, ("problems", name), World(network, seed=self.seed + trial))
 
-    def policy(self, name: str, problem: Problem) -> Policy:
+    def policy(self, name: str, problem: Problem) -> Policy | Algorithm:
         """Make a policy for a problem."""
         table = {k: v for k, v in self.policies[name].items() if k not in EXTRAS["policies"]}
         return make_policy(table, ("policies", name), World(problem.network, problem))

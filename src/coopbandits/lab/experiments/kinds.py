@@ -18,6 +18,7 @@ from typing import Any
 import coopbandits as cb
 from coopbandits import policies
 from coopbandits.arrays import short
+from coopbandits.engines import Algorithm
 from coopbandits.errors import CoopBanditsError, ExperimentError
 from coopbandits.lab.networks import half_diameter, load_network
 from coopbandits.network import Network
@@ -105,10 +106,10 @@ def make_problem(table: Table, path: Path, world: World) -> Problem:
     return made
 
 
-def make_policy(table: Table, path: Path, world: World) -> Policy:
+def make_policy(table: Table, path: Path, world: World) -> Policy | Algorithm:
     """Make the policy that a table describes, for the world's problem; named after its table."""
     made = _made("policy", table, path, world)
-    if not isinstance(made, Policy):
+    if not isinstance(made, Policy | Algorithm):
         raise Mistake(path, f"{table['kind']} made {short(made)}; expected a coopbandits.Policy")
     return made.named(path[-1])
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
+from coopbandits.engines import Algorithm
 from coopbandits.errors import CoopBanditsError, ExperimentError, ParameterError
 from coopbandits.lab.experiments.experiment import Experiment, Task
 from coopbandits.lab.experiments.kinds import Mistake
@@ -91,12 +92,13 @@ def _played(experiment: Experiment, task: Task) -> Record:
     )
 
 
-def _worth(run: Run, problem: Problem, policy: Policy, trial: int) -> tuple[Array, Array, Array]:
+def _worth(
+    run: Run, problem: Problem, policy: Policy | Algorithm, trial: int
+) -> tuple[Array, Array, Array]:
     """Compare a learnt K_z with the truth, at up to 30 rounds; the matrices of the first trial."""
     none = np.empty((0, 5)), np.empty((0, 0)), np.empty((0, 0))
-    if not isinstance(policy.similarity, Learnt) or not isinstance(problem, Simulated):
-        return none
-    if problem.similarity is None:
+    learns = isinstance(policy, Policy) and isinstance(policy.similarity, Learnt)
+    if not learns or not isinstance(problem, Simulated) or problem.similarity is None:
         return none
     T = len(run.regret)
     rounds = np.unique(np.round(np.geomspace(1, T, min(T, 30))).astype(np.int64))
