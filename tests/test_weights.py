@@ -5,19 +5,7 @@ import pytest
 
 from coopbandits.statistics import Statistics, inverted
 from coopbandits.weights import Weights
-
-
-def joint(U, delta, samples, v, X, ridge):
-    """Mean, covariance and log-determinant of the stacked observations, by inverting."""
-    K_z = U @ U.T + np.diag(delta)
-    u = np.concatenate([np.full(len(y), agent) for agent, (_, y) in enumerate(samples)])
-    Phi, y = np.vstack([phi for phi, _ in samples]), np.concatenate([y for _, y in samples])
-    K = K_z[np.ix_(u, u)] * (Phi @ Phi.T)
-    across = K_z[u, v][:, None] * (Phi @ X.T)
-    inverse = np.linalg.inv(K + ridge * np.eye(len(y)))
-    covariance = K_z[v, v] * (X @ X.T) - across.T @ inverse @ across
-    logdet = np.linalg.slogdet(np.eye(len(y)) + K / ridge)[1]
-    return across.T @ inverse @ y, covariance, logdet
+from reference import formulas
 
 
 @pytest.mark.parametrize("own", ["all", "others", "none", "mine"])
@@ -39,7 +27,7 @@ def test_pooled_sums_give_the_posterior_of_all_observations(rng, own):
         )
         X = rng.normal(size=(4, m))
         mean, Z, logdet = weights.ask(X[None])
-        expected = joint(U, delta, samples, me, X, ridge)
+        expected = formulas.weights(U, delta, samples, me, X, ridge)
         np.testing.assert_allclose(mean[0], expected[0], atol=1e-9)
         np.testing.assert_allclose(ridge * Z[0] @ Z[0].T, expected[1], atol=1e-9)
         assert logdet[0] == pytest.approx(expected[2], rel=1e-9)

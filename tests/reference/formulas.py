@@ -84,3 +84,19 @@ def stacked_log_density(samples, K_z, noise, ratio):
     who = np.repeat(np.arange(len(samples)), [len(y) for _, y in samples])
     covariance = noise / ratio * K_z[np.ix_(who, who)] * (Phi @ Phi.T) + noise * np.eye(len(y))
     return log_density(y, covariance)
+
+
+def weights(U, delta, samples, v, X, ridge):
+    """Mean, covariance of agent v's function at X and log det(I + K/λ), by inverting.
+
+    K_z = UUᵀ + diag(δ); samples are (features, rewards) of each agent.
+    """
+    K_z = U @ U.T + np.diag(delta)
+    u = np.concatenate([np.full(len(y), agent) for agent, (_, y) in enumerate(samples)])
+    Phi, y = np.vstack([phi for phi, _ in samples]), np.concatenate([y for _, y in samples])
+    K = K_z[np.ix_(u, u)] * (Phi @ Phi.T)
+    across = K_z[u, v][:, None] * (Phi @ X.T)
+    inverse = np.linalg.inv(K + ridge * np.eye(len(y)))
+    covariance = K_z[v, v] * (X @ X.T) - across.T @ inverse @ across
+    logdet = np.linalg.slogdet(np.eye(len(y)) + K / ridge)[1]
+    return across.T @ inverse @ y, covariance, logdet

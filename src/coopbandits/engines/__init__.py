@@ -28,8 +28,8 @@ from coopbandits.network import Network
 from coopbandits.policy import Plan, Policy, plan
 
 ENGINES = ("exact", "statistics", "sparse", "messages")
-# By how much σ² may lag behind others' news where posteriors are sparse: see `MixedSums`.
-PATIENCE = 3.0
+# By how much others' news may be late where posteriors are sparse: see `MixedSums`.
+LATE = 0.1
 
 __all__ = ["ENGINES", "Algorithm", "Engine", "applies", "engine_for"]
 
@@ -122,5 +122,5 @@ def _beliefs(name: str, policy: Policy, network: Network, dim: int) -> Beliefs:
     a = factors(worked_out)
     if a is not None:
         return PooledSums(policy, worked_out, basis, dim, a)
-    patience = PATIENCE if name == "sparse" else 0.0
-    return MixedSums(policy, worked_out, basis, dim, patience)
+    late = LATE if name == "sparse" else 0.0
+    return MixedSums(policy, worked_out, basis, dim, late)

@@ -4,7 +4,7 @@ Agents that are no strangers to the asking one are few once groups are settled: 
 down to them and to the parts they share, and views of like size are worked on together.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel
 from coopbandits.engines.estimates import Estimates
+from coopbandits.engines.marginals import Marginals, Rotated
 from coopbandits.engines.record import Record
 from coopbandits.engines.sums import Sums
 from coopbandits.features import Basis
@@ -42,6 +43,7 @@ class _Views:
     U: Array
     delta: Array
     wide: bool = False
+    rotated: Rotated | None = None
 
     @cached_property
     def pairs(self) -> Array:
@@ -52,38 +54,35 @@ class _Views:
         """The last round of each agent that has arrived by the decisions of round t: (B, N)."""
         return (t - np.minimum(self.lags, t)).astype(np.int64)
 
-    def part(self, index: IntArray) -> "_Views":
-        """Take some of the views."""
-        return _Views(
-            self.whose[index],
-            self.agents[index],
-            self.lags[index],
-            self.me[index],
-            self.U[index],
-            self.delta[index],
-            self.wide,
-        )
-
 
 class _Standing:
-    """What V agents believe of their weights, and how much news they have not looked at.
+    """What V agents believe of their weights, and how much news they have looked at.
 
     Attributes:
         mean: (V, m).
         covariance: (V, m, m).
         logdet: (V,).
         count: (V,).
-        missed: (V,) the variance, in units of λ, of what others saw since; inf before the first.
+        seen: (V,) how many observations there were when all of them were last looked at.
     """
 
     def __init__(self, V: int, m: int) -> None:
         self.mean, self.covariance = np.zeros((V, m)), np.zeros((V, m, m))
-        self.logdet, self.missed = np.zeros(V), np.full(V, np.inf)
+        self.logdet = np.zeros(V)
         self.count = np.zeros(V, dtype=np.int64)
+        self.seen = np.zeros(V, dtype=np.int64)
 
     def forget(self, agents: IntArray) -> None:
         """Let some agents look at everything again."""
-        self.missed[agents] = np.inf
+        self.seen[agents] = 0
+
+    def stand(
+        self, agents: IntArray, mean: Array, covariance: Array, logdet: Array, count: IntArray
+    ) -> None:
+        """Let some agents believe what follows from all that has arrived: (B, m), …, (B,)."""
+        self.mean[agents], self.covariance[agents] = mean, covariance
+        self.logdet[agents], self.count[agents] = logdet, count
+        self.seen[agents] = count
 
     def learn(self, agents: IntArray, phi: Array, y: Array, ridge: float) -> None:
         """Learn one observation of each agent's own: (B,), (B, m), (B,)."""
@@ -101,30 +100,33 @@ class _Standing:
 class MixedSums:
     """Every agent's posterior from the statistics of those it has heard from.
 
-    With `patience` above 0, an agent's own observations count at once, but those of others only
-    when Σ κ²σ²/λ over them has grown by so much, κ = K_z(v, u)/K_z(v, v) and σ² what the agent
-    believes at their contexts. For others that are wholly alike (κ = 1) σ² is then at most
-    1 + patience times what it would be (Calandriello et al. 2020, Lemma 3).
+    With `late` above 0, an agent's own observations count at once, but those of others only when
+    there are so many more, as a share of all that it has looked at: its belief is that of all but
+    the newest of others' news.
     """
 
     def __init__(
-        self, policy: Policy, plan: Plan, basis: Basis, dim: int, patience: float = 0.0
+        self, policy: Policy, plan: Plan, basis: Basis, dim: int, late: float = 0.0
     ) -> None:
-        self._policy, self._plan, self._patience = policy, plan, patience
+        self._policy, self._plan, self._late = policy, plan, late
         self._sums = Sums(plan, policy.kernel, basis, dim)
         self.estimates = Estimates(policy, plan)
         if plan.learner is None:
             assert isinstance(plan.kernel, JointKernel)
-            self.estimates.give(plan.kernel.K_z, most=_PARTS if patience else None)
+            self.estimates.give(plan.kernel.K_z, most=_PARTS if late else None)
         self._views: list[_Views] = []
-        self._standing = _Standing(len(plan.lags), self._sums.m if patience else 0)
+        self._standing = _Standing(len(plan.lags), self._sums.m if late else 0)
+        self._marginals: Marginals | None = None
+        if late:
+            self._marginals = Marginals(self._sums, len(plan.lags), policy.ridge)
 
     def bytes_after(self, rounds: int) -> float:
         """How much memory the sums take, with a batch of agents; T does not matter."""
         N, r = self._shape()
         largest = (r + 1) * self._sums.m + 64
         views = self.estimates.U.shape[0] * N * (r + 4)
-        return self._sums.bytes + 8.0 * (2 * views + 3 * _BATCH + 3 * largest**2)
+        levels = self._marginals.bytes if self._marginals else 0.0
+        return self._sums.bytes + levels + 8.0 * (2 * views + 3 * _BATCH + 3 * largest**2)
 
     def work(self, rounds: int) -> float:
         """How many operations so many rounds take, roughly."""
@@ -148,7 +150,7 @@ class MixedSums:
             self._views = self._cut_down()
         phi = self._sums.features(X)
         beyond = self._plan.outside(offer.agents, X, phi)
-        if self._patience:
+        if self._late:
             self._standing.forget(changed)
         for views in self._views:
             if not judging[views.whose].any():
@@ -156,7 +158,7 @@ class MixedSums:
             sizes, starts = offer.sizes[views.whose], offer.starts[views.whose]
             place = np.arange(int(sizes.max()))
             rows = starts[:, None] + np.minimum(place, sizes[:, None] - 1)
-            if self._patience:
+            if self._late:
                 mean, variance, logdet, count = self._stand(t, views, phi[rows], record)
             else:
                 mean, variance, logdet, count = self._afresh(t, views, phi[rows])
@@ -223,29 +225,17 @@ class MixedSums:
     def _stand(
         self, t: int, views: _Views, phi: Array, record: Record
     ) -> tuple[Array, Array, Array, IntArray]:
-        """Return the same from beliefs that stand until the news are worth more than patience."""
+        """Return the same from beliefs that stand until there is so much more news."""
         standing, ridge, whose = self._standing, self._policy.ridge, views.whose
         after = views.after(t)
-        known = after > 0
-        arrived = self._sums.newest(np.maximum(after, 1), views.agents)
-        rows = np.arange(len(whose))
-        alike = np.einsum("br,bnr->bn", views.U[rows, views.me], views.U)
-        known[rows, views.me] = False
-        own = (views.U[rows, views.me] ** 2).sum(axis=1) + views.delta[rows, views.me]
-        weight = (alike / own[:, None]) ** 2 * known
-        spread = np.einsum("bnm,bnm->bn", arrived @ standing.covariance[whose], arrived)
-        standing.missed[whose] += (weight * spread).sum(axis=1) / ridge
-        due = standing.missed[whose] > self._patience
+        there = after.sum(axis=1)
+        due = there >= np.maximum((1 + self._late) * standing.seen[whose], 1)
         if due.any():
-            part = views.part(np.flatnonzero(due))
-            weights, standing.count[part.whose] = self._pooled(t, part)
-            m = self._sums.m
-            units = np.broadcast_to(np.eye(m), (len(part.whose), m, m))
-            mean, Z, logdet = weights.ask(units)
-            standing.mean[part.whose] = mean
-            standing.covariance[part.whose] = ridge * Z @ np.swapaxes(Z, 1, 2)
-            standing.logdet[part.whose] = logdet
-            standing.missed[part.whose] = 0.0
+            at = np.flatnonzero(due)
+            assert self._marginals is not None
+            assert views.rotated is not None
+            seen = self._marginals.of(after[at], views.agents[at], views.rotated.part(at))
+            standing.stand(whose[at], *seen)
         waiting = whose[~due]
         if waiting.size:
             mine = self._sums.newest(np.full(len(waiting), t - 1), waiting)
@@ -279,8 +269,10 @@ class MixedSums:
         own = ((estimates.delta > 0) & linked).any(axis=1)
         order = np.lexsort([N, own, r])
         cut: list[_Views] = []
+        if self._marginals is not None:
+            self._marginals.reach(float(estimates.delta.max()))
         start, V = 0, len(N)
-        widest = _WIDE * V if m <= _NARROW else np.inf
+        widest = _WIDE * V if m <= _NARROW and not self._late else np.inf
         while start < len(order):
             rank, alike = r[order[start]], (r[order[start]], own[order[start]])
             wide = bool(widest < N[order[start]])
@@ -291,7 +283,7 @@ class MixedSums:
                 numbers = (end + 1 - start) * (
                     N[order[end]] * (m + 1) ** 2 + ((rank + 1) * m + 9) ** 2
                 )
-                if end > start and numbers > (10 * _BATCH if self._patience else _BATCH):
+                if end > start and numbers > (10 * _BATCH if self._late else _BATCH):
                     break
                 most = max(most, int(N[order[end]]))
                 end += 1
@@ -308,7 +300,7 @@ class MixedSums:
         rows = np.arange(len(whose))[:, None]
         real = linked[whose][rows, first]
         U = estimates.U[whose][rows[..., None], first[..., None], columns[:, None, :]]
-        return _Views(
+        views = _Views(
             whose=whose,
             agents=estimates.agents[whose][rows, first],
             lags=np.where(real, estimates.lags[whose][rows, first], np.inf),
@@ -316,6 +308,9 @@ class MixedSums:
             U=U * real[..., None],
             delta=estimates.delta[whose][rows, first] * real,
         )
+        if self._marginals is None:
+            return views
+        return replace(views, rotated=self._marginals.rotated(views.U, views.delta, views.me))
 
 
 def _widened(views: _Views, V: int) -> _Views:

@@ -75,7 +75,7 @@ class Sums:
         )
         for round_ in np.unique(t):
             here = t == round_
-            kept = self._spectrum(int(round_), agents[here])
+            kept = self.spectrum(int(round_), agents[here])
             for part, whole in zip(kept, (s, Q, projected), strict=True):
                 whole[here] = part[..., -k:][agents[here]]
         return Statistics.of(rows, self.m, (s, Q, projected))
@@ -83,13 +83,13 @@ class Sums:
     def spread(self, t: int) -> tuple[Array, Array, Array, Array]:
         """Return all agents' spectra after round t, and half of each q_kq_kᵀ: (V, m, ·)."""
         if t not in self._outer:
-            s, Q, projected = self._spectrum(t, np.arange(self._newest.shape[1]))
+            s, Q, projected = self.spectrum(t, np.arange(self._newest.shape[1]))
             i, j, _ = half(self.m)
             outer = np.swapaxes(Q[:, i, :] * Q[:, j, :], 1, 2)
             self._outer = {t: (s, Q, projected, outer)}
         return self._outer[t]
 
-    def _spectrum(self, t: int, agents: IntArray) -> Spectrum:
+    def spectrum(self, t: int, agents: IntArray) -> Spectrum:
         """Return all agents' spectra after round t, of which those of some are right."""
         V, m = self._newest.shape[1:]
         if t not in self._spectra:

@@ -1,0 +1,192 @@
+r"""What do everyone's sums say about one agent's function alone?
+
+As in `weights.py`, agents' weights are θ_u = Σ_k U_uk g_k + √δ_u h_u. Here the parts are rotated
+so that the asking agent's own function is the last of them, θ_v = a·g_r. The last block of the
+Cholesky factor of A is then that of g_r alone: nothing else needs to be solved for.
+
+Others' own parts are integrated out of their sums, which takes as long as all the rest if each view
+does it for itself. Here it is done once for each agent and each of a few levels of δ, and a view
+takes the nearest: its K_z differs from what it was in others' diagonal, by at most a quarter of δ.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray
+from coopbandits.engines.sums import Sums
+from coopbandits.statistics import half, pairs
+
+# Neighbouring levels of δ differ by this factor; below the last one δ counts as 0.
+_STEP = 1.6
+_LEVELS = 9
+# Views are worked on in batches of about this many numbers.
+_BATCH = 1_000_000
+# So many agents' own parts are integrated out together.
+_TOGETHER = 256
+# So large that a bordered row's own diagonal changes nothing.
+_CORNER = 1e200
+
+
+@dataclass(frozen=True, eq=False)
+class Rotated:
+    """Views in which the asking agent's function is the last part, a times.
+
+    Attributes:
+        U: (B, N, r).
+        a: (B,).
+        level: (B, N) which level others' δ is rounded to; 0 for the agent itself.
+    """
+
+    U: Array
+    a: Array
+    level: IntArray
+
+    def part(self, index: IntArray) -> "Rotated":
+        """Take some of the views."""
+        return Rotated(self.U[index], self.a[index], self.level[index])
+
+
+def turned(U: Array, delta: Array, me: IntArray) -> tuple[Array, Array]:
+    """Rotate the parts of B views: U (B, N, r), δ (B, N), me (B,) -> (B, N, ·), a (B,).
+
+    The asking agent's loadings become (0, …, 0, a), with what it has for itself among them.
+    """
+    B, N, _ = U.shape
+    rows = np.arange(B)
+    own = np.sqrt(delta[rows, me])
+    if own.any():  # what the agent has for itself is a part like any other
+        U = np.concatenate([U, np.zeros((B, N, 1))], axis=2)
+        U[rows, me, -1] = own
+    mine = U[rows, me]
+    a = np.linalg.norm(mine, axis=1)
+    # a reflection takes the agent's loadings to (0, …, 0, −sign·a), away from where they are
+    sign = np.where(mine[:, -1] >= 0, 1.0, -1.0)
+    normal = mine.copy()
+    normal[:, -1] += sign * a
+    factor = 2.0 / np.maximum((normal**2).sum(axis=1), 1e-300)
+    along = factor[:, None] * (U @ normal[:, :, None])[..., 0]
+    U = (along[..., None] * normal[:, None, :] - U) * sign[:, None, None]
+    U[rows, me] = 0.0  # exactly, not to rounding
+    U[rows, me, -1] = a
+    return U, a
+
+
+class Marginals:
+    """Posteriors of views' own functions, from sums."""
+
+    def __init__(self, sums: Sums, agents: int, ridge: float) -> None:
+        self._sums, self._ridge = sums, ridge
+        m = sums.m
+        i, j, self._cell = half(m)
+        self._half = i * m + j
+        # after each of the last rounds, of each agent and level: n, log det, b̃, half of S̃
+        shape = (sums.depth, agents, _LEVELS)
+        self._table = np.zeros((*shape, 2 + m + len(i)))
+        self._made = np.zeros(shape, dtype=np.int64)  # after which round, 0 for none
+        self.levels: Array = np.zeros(_LEVELS)
+        self.reach(1.0)
+
+    @property
+    def bytes(self) -> float:
+        """How much memory the levels take."""
+        return float(self._table.nbytes + self._made.nbytes)
+
+    def reach(self, largest: float) -> None:
+        """Let the levels reach up to the largest δ; what was made at others is forgotten."""
+        if largest > self.levels[-1]:
+            self.levels = np.power(_STEP, np.arange(1.0 - _LEVELS, 1.0)) * largest
+            self.levels[0] = 0.0
+            self._made[:] = 0
+
+    def rotated(self, U: Array, delta: Array, me: IntArray) -> Rotated:
+        """Lay out B views, others' δ rounded: U (B, N, r), δ (B, N), me (B,)."""
+        others = delta.copy()
+        others[np.arange(len(me)), me] = 0.0
+        steps = np.log(np.maximum(others / self.levels[-1], 1e-300)) / np.log(_STEP)
+        level = np.clip(np.rint(steps) + _LEVELS - 1, 0, _LEVELS - 1)
+        return Rotated(*turned(U, delta, me), level.astype(np.int64))
+
+    def of(
+        self, after: IntArray, agents: IntArray, views: Rotated
+    ) -> tuple[Array, Array, Array, IntArray]:
+        """Return θ_v's mean (B, m), covariance (B, m, m), log det(I + K/λ) (B,) and count (B,).
+
+        Args:
+            after: (B, N) the last round of each agent that has arrived; 0 for none.
+            agents: (B, N).
+            views: (B, N, …).
+        """
+        (B, N), m = agents.shape, self._sums.m
+        self._make(after, agents, views.level)
+        mean, covariance = np.empty((B, m)), np.empty((B, m, m))
+        logdet, count = np.empty(B), np.empty(B, dtype=np.int64)
+        size = max(1, int(_BATCH // (N * self._table.shape[-1])))
+        for start in range(0, B, size):
+            some = np.arange(start, min(start + size, B))
+            U, known = views.U[some], (after[some] > 0)[..., None]
+            heard = self._table[after[some] % self._sums.depth, agents[some], views.level[some]]
+            whole = (heard[..., :2] * known).sum(axis=1)
+            count[some], logdet[some] = whole[:, 0], whole[:, 1]
+            blocks = np.swapaxes(pairs(U) * known, 1, 2) @ heard[..., 2 + m :]
+            c = np.swapaxes(U * known, 1, 2) @ heard[..., 2 : 2 + m]
+            for view, index in enumerate(some):
+                g, root, gained = self._solved(blocks[view], c[view])
+                mean[index] = views.a[index] * g
+                covariance[index] = (self._ridge * views.a[index] ** 2) * (root @ root.T)
+                logdet[index] += gained
+        return mean, covariance, np.maximum(logdet, 0.0), count
+
+    def _solved(self, blocks: Array, c: Array) -> tuple[Array, Array, float]:
+        """Return the last part's mean (m,), a root of its covariance/λ (m, m) and log det(A/λ).
+
+        From halves of the blocks of A − λI, (r(r + 1)/2, m(m + 1)/2), and c (r, m).
+        """
+        from scipy.linalg.lapack import dpotrf, dtrtri  # noqa: PLC0415 (heavy)
+
+        r, m = c.shape
+        D = r * m
+        # column-major, lower half, with c as a last row: its own diagonal changes nothing
+        A = np.empty((D + 1, D + 1), order="F")
+        pair = half(r)[2]
+        for k in range(r):
+            for j in range(k + 1):
+                A[k * m : (k + 1) * m, j * m : (j + 1) * m] = blocks[pair[j, k]][self._cell]
+        A[D, :D] = c.reshape(-1)
+        A[D, D] = _CORNER
+        A[np.arange(D), np.arange(D)] += self._ridge
+        L, info = dpotrf(A, lower=1, clean=0, overwrite_a=1)
+        if info:
+            raise np.linalg.LinAlgError("sums of features are not positive semidefinite")
+        gained = 2 * np.log(np.diagonal(L)[:D]).sum() - D * np.log(self._ridge)
+        inverse, _ = dtrtri(L[D - m : D, D - m : D], lower=1)
+        root = np.tril(inverse).T
+        return root @ L[D, D - m : D], root, float(gained)
+
+    def _make(self, after: IntArray, agents: IntArray, level: IntArray) -> None:
+        """Work out those sums that are asked for and not there yet."""
+        depth = self._sums.depth
+        missing = (after > 0) & (self._made[after % depth, agents, level] != after)
+        if not missing.any():
+            return
+        asked = np.unique(np.column_stack([x[missing] for x in (after, agents, level)]), axis=0)
+        for round_ in np.unique(asked[:, 0]):
+            _, who, at = asked[asked[:, 0] == round_].T
+            for start in range(0, len(who), _TOGETHER):
+                some = slice(start, start + _TOGETHER)
+                self._table[round_ % depth, who[some], at[some]] = self._integrated(
+                    int(round_), who[some], self.levels[at[some]] / self._ridge
+                )
+            self._made[round_ % depth, who, at] = round_
+
+    def _integrated(self, round_: int, agents: IntArray, c: Array) -> Array:
+        """Integrate own parts of variance c·λ out of agents' sums after a round: (k,) -> (k, p)."""
+        m = self._sums.m
+        s, Q, projected = (part[agents] for part in self._sums.spectrum(round_, agents))
+        grown = 1.0 + c[:, None] * s
+        S = (Q * (s / grown)[:, None, :]) @ np.swapaxes(Q, 1, 2)
+        b = (Q @ (projected / grown)[..., None])[..., 0]
+        packed = np.take(S.reshape(len(c), m * m), self._half, axis=1)
+        return np.column_stack(
+            [self._sums.rows(round_)[agents, 0], np.log(grown).sum(axis=1), b, packed]
+        )

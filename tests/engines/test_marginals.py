@@ -1,0 +1,80 @@
+"""One agent's function alone, from everyone's sums: what all observations say, K_z as rounded."""
+
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits.engines.marginals import Marginals, turned
+from coopbandits.engines.record import Record
+from coopbandits.engines.sums import Sums
+from coopbandits.features import Exact
+from coopbandits.kernels import Linear
+from coopbandits.policy import plan
+from coopbandits.problems.problem import Round
+from reference import formulas
+
+V, M, RIDGE = 5, 3, 0.6
+
+
+@pytest.fixture
+def heard(rng):
+    """Four rounds of five agents, summed, with the observations themselves."""
+    worked_out = plan(cb.EagerKernelUCB(kernel=Linear(), ttl=2), cb.Network.path(V))
+    record, sums = Record(worked_out, 4), Sums(worked_out, Linear(), Exact(), M)
+    X, y = rng.normal(size=(4, V, M)), rng.normal(size=(4, V))
+    for t in range(1, 5):
+        record.add(t, np.arange(V), Round(np.arange(V), X[t - 1], y[t - 1], y[t - 1]), np.arange(V))
+        sums.add(t, record)
+    return sums, X, y
+
+
+def test_rotated_parts_say_the_same_and_the_last_is_the_agents_own(rng):
+    for own in (0.0, 0.7):
+        U, delta, me = rng.normal(size=(6, V, 2)), rng.random((6, V)), np.array([0, 1, 2, 3, 4, 0])
+        delta[np.arange(6), me] = own
+        U[0] = 0.0  # a view that shares nothing
+        U[1, 1] = 0.0
+        rotated, a = turned(U, delta, me)
+        for view, v in enumerate(me):
+            K_z = U[view] @ U[view].T
+            K_z[v, v] += own
+            np.testing.assert_allclose(rotated[view] @ rotated[view].T, K_z, atol=1e-12)
+            assert (rotated[view, v, :-1] == 0).all()
+            assert a[view] == pytest.approx(np.sqrt(K_z[v, v]))
+
+
+@pytest.mark.parametrize("own", [0.0, 0.5])
+def test_marginals_are_the_posterior_of_all_observations_under_the_rounded_similarity(
+    rng, heard, own
+):
+    sums, X, y = heard
+    marginals = Marginals(sums, V, RIDGE)
+    after = np.array([[3, 4, 4, 3, 0], [4, 4, 3, 0, 0]])
+    agents, me = np.tile(np.arange(V), (2, 1)), np.array([1, 0])
+    U, delta = rng.normal(size=(2, V, 2)), rng.choice([0.0, 0.01, 0.3, 1.0], size=(2, V))
+    delta[np.arange(2), me] = own
+    views = marginals.rotated(U, delta, me)
+    mean, covariance, logdet, count = marginals.of(after, agents, views)
+    for view, v in enumerate(me):
+        rounded = marginals.levels[views.level[view]]
+        rounded[v] = own
+        samples = [(X[:s, u], y[:s, u]) for u, s in enumerate(after[view])]
+        expected = formulas.weights(U[view], rounded, samples, v, np.eye(M), RIDGE)
+        np.testing.assert_allclose(mean[view], expected[0], atol=1e-10)
+        np.testing.assert_allclose(covariance[view], expected[1], atol=1e-10)
+        assert logdet[view] == pytest.approx(expected[2])
+        assert count[view] == after[view].sum()
+
+
+def test_own_parts_are_rounded_by_a_quarter_at_most_and_may_grow(rng, heard):
+    marginals = Marginals(heard[0], V, RIDGE)
+    me = np.zeros(40, dtype=np.int64)
+    for largest in (1.0, 7.0):
+        marginals.reach(largest)
+        delta = largest * rng.uniform(0.03, 1.0, size=(40, V))
+        level = marginals.rotated(np.ones((40, V, 1)), delta, me).level
+        ratio = marginals.levels[level[:, 1:]] / delta[:, 1:]
+        assert ratio.max() < 1.27
+        assert ratio.min() > 1 / 1.27
+        assert (level[:, 0] == 0).all()
+        assert marginals.rotated(np.ones((1, V, 1)), np.zeros((1, V)), me[:1]).level.max() == 0
