@@ -84,6 +84,15 @@ def test_agents_and_engine_agree_on_random_networks(V, p, ttl, rounds, seed, whi
     np.testing.assert_array_equal(one.actions, two.actions)
 
 
+def test_agents_alone_learn_one_by_one_what_they_would_learn_at_once():
+    network = NETWORKS["grid"]
+    for width in (cb.width.Fixed(0.7), cb.width.SelfNormalised(norm=0.5, noise=0.7)):
+        policy = cb.KernelUCB(kernel=RBF(1.5), width=width, ridge=0.6, features=BASES["nystrom"])
+        problem = ragged(network, 3, rounds=40)
+        one, two = (played(problem, policy, engine, 40) for engine in ("sparse", "messages"))
+        np.testing.assert_array_equal(one.actions, two.actions)
+
+
 @pytest.mark.parametrize("similarity", [*LEARNT, "known"])
 def test_features_that_are_the_kernel_change_nothing(similarity, impatient):
     network = NETWORKS["grid"]

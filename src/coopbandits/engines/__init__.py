@@ -13,6 +13,8 @@ features leave out (docs/engines.md).
 
 from dataclasses import replace
 
+import numpy as np
+
 from coopbandits.arrays import Array
 from coopbandits.compositions import Hadamard, Kronecker
 from coopbandits.engines.by_lags import Beliefs, ByLags
@@ -30,6 +32,8 @@ from coopbandits.policy import Plan, Policy, plan
 ENGINES = ("exact", "statistics", "sparse", "messages")
 # By how much others' news may be late where posteriors are sparse: see `MixedSums`.
 LATE = 0.1
+# Agents that hear nobody learn one by one; against rounding they start afresh, this much later.
+ALONE = 1.0
 
 __all__ = ["ENGINES", "Algorithm", "Engine", "applies", "engine_for"]
 
@@ -119,6 +123,8 @@ def _beliefs(name: str, policy: Policy, network: Network, dim: int) -> Beliefs:
             return SharedPosteriors(policy, worked_out)
         return LearntPosteriors(policy, worked_out)
     basis: Basis = Exact() if policy.features is None else policy.features
+    if name == "sparse" and (np.isfinite(worked_out.lags).sum(axis=1) == 1).all():
+        return MixedSums(policy, worked_out, basis, dim, ALONE)
     a = factors(worked_out)
     if a is not None:
         return PooledSums(policy, worked_out, basis, dim, a)

@@ -15,7 +15,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray
 from coopbandits.engines.sums import Sums
-from coopbandits.statistics import half, pairs
+from coopbandits.statistics import Statistics, half, pairs
 
 # Neighbouring levels of δ differ by this factor; below the last one δ counts as 0.
 _STEP = 1.6
@@ -182,6 +182,9 @@ class Marginals:
     def _integrated(self, round_: int, agents: IntArray, c: Array) -> Array:
         """Integrate own parts of variance c·λ out of agents' sums after a round: (k,) -> (k, p)."""
         m = self._sums.m
+        if not c.any():  # nothing to integrate out
+            sums = Statistics.of(self._sums.rows(round_)[agents], m)
+            return np.column_stack([sums.n, np.zeros(len(c)), sums.b, sums.packed])
         s, Q, projected = (part[agents] for part in self._sums.spectrum(round_, agents))
         grown = 1.0 + c[:, None] * s
         S = (Q * (s / grown)[:, None, :]) @ np.swapaxes(Q, 1, 2)

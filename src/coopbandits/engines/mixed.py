@@ -26,6 +26,8 @@ from coopbandits.weights import OwnPart, Weights
 _PARTS = 6
 # Views are worked on in batches of about this many numbers.
 _BATCH = 300_000
+# Covariances are updated in batches of about this many numbers, which stay in a core's cache.
+_CACHE = 100_000
 # A view of more than this share of all agents is as wide as all of them.
 _WIDE = 0.3
 # With more features than this, one matrix for each agent takes longer than one for each view.
@@ -86,6 +88,12 @@ class _Standing:
 
     def learn(self, agents: IntArray, phi: Array, y: Array, ridge: float) -> None:
         """Learn one observation of each agent's own: (B,), (B, m), (B,)."""
+        size = max(1, _CACHE // phi.shape[1] ** 2)
+        for start in range(0, len(agents), size):
+            some = slice(start, start + size)
+            self._learn(agents[some], phi[some], y[some], ridge)
+
+    def _learn(self, agents: IntArray, phi: Array, y: Array, ridge: float) -> None:
         C = self.covariance[agents]
         gain = (C @ phi[..., None])[..., 0]
         variance = np.einsum("bm,bm->b", gain, phi)
