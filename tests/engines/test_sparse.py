@@ -140,10 +140,11 @@ def test_patience_inflates_the_variance_by_no_more_than_it_says(similarity, monk
     stand, ratios = MixedSums._stand, []
 
     def checked(self, t, views, phi, record):
-        mean, variance, logdet, count = stand(self, t, views, phi, record)
-        _, afresh, _, _ = self._afresh(t, views, phi)
+        mean, left, right, logdet, count = stand(self, t, views, phi, record)
+        _, afresh_left, afresh_right, _, _ = self._afresh(t, views, phi)
+        variance, afresh = (left * right).sum(axis=2), (afresh_left * afresh_right).sum(axis=2)
         ratios.append((variance / np.maximum(afresh, 1e-300)).ravel())
-        return mean, variance, logdet, count
+        return mean, left, right, logdet, count
 
     monkeypatch.setattr(MixedSums, "_stand", checked)
     for patience in (0.3, 2.0):
