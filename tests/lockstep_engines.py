@@ -5,6 +5,30 @@ import numpy as np
 import coopbandits as cb
 from coopbandits.engines import applies
 from coopbandits.policy import plan
+from reference import formulas
+from worlds import network_contexts
+
+KERNELS = {
+    "linear": (cb.kernels.Linear(), formulas.linear),
+    "rbf": (cb.kernels.RBF(lengthscale=1.5), lambda x, y: formulas.rbf(x, y, 1.5)),
+    "matern": (cb.kernels.Matern(nu=1.5), lambda x, y: formulas.matern(x, y, 1.5)),
+}
+
+
+def literal(k_x, K_z, compose=np.multiply):
+    """The joint kernel as the twins take it."""
+
+    def kernel(u, X, w, Y):
+        return compose(K_z[np.ix_(u, w)], formulas.gram(k_x, X, Y))
+
+    return kernel
+
+
+def similarity_of(network, seed):
+    """A K_z of full support and correlations between 0 and 1, and as a matrix."""
+    z = network_contexts(len(network), seed)
+    K_z = formulas.gram(formulas.rbf, z, z)
+    return cb.similarity.Known(contexts=z, kernel=cb.kernels.RBF()), K_z
 
 
 def all_engines(problem, policy, seed, rounds=12):

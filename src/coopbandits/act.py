@@ -22,7 +22,11 @@ class Act(Protocol):
     """Whether agents look at a posterior at all."""
 
     def score(self, mean: Array, std: Array, width: Array) -> Array:
-        """Rate m offered actions; the best rated is chosen."""
+        """Rate m offered actions; the best rated is chosen.
+
+        An act with a class variable `draws = True` gets, in place of σ, one joint draw from N(0, Σ)
+        for each agent, Σ the posterior covariance of the actions that it is offered.
+        """
         ...
 
     def leaders(self, network: Network, ttl: int) -> IntArray:
@@ -54,6 +58,23 @@ class UpperBound(_Independent):
 
     def score(self, mean: Array, std: Array, width: Array) -> Array:
         """Return the upper bounds."""
+        return mean + width * std
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(_Independent):
+    """Take the best action of one function drawn from the posterior (Thompson sampling).
+
+    All offered actions are rated by one joint draw from N(mean, w²Σ), Σ their posterior covariance.
+    With w = 1 and λ the variance of Gaussian noise that is the Bayesian posterior itself, so an
+    action is taken with the probability that it is the best; docs/widths.md has other w.
+    """
+
+    judges: ClassVar[bool] = True
+    draws: ClassVar[bool] = True
+
+    def score(self, mean: Array, std: Array, width: Array) -> Array:
+        """Return the drawn function's values, given a draw from N(0, Σ) in place of σ."""
         return mean + width * std
 
 
@@ -119,6 +140,11 @@ class FollowCentre:
                 "DistKernelUCB needs one fixed decision set, or contexts with a distance"
             )
         return nearest
+
+
+def draws(act: Act) -> bool:
+    """Tell whether an act rates actions by a joint draw in place of σ."""
+    return bool(getattr(act, "draws", False))
 
 
 def _all_apart_alike(points: Array) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coopbandits import snapshot
-from coopbandits.act import first_best
+from coopbandits.act import draws, first_best
 from coopbandits.arrays import (
     Array,
     IntArray,
@@ -35,6 +35,7 @@ from coopbandits.arrays import (
     short,
 )
 from coopbandits.compositions import JointKernel
+from coopbandits.covariances import drawn
 from coopbandits.errors import (
     InputError,
     LocalProtocolError,
@@ -47,7 +48,7 @@ from coopbandits.messages import Message, Relay
 from coopbandits.model import Ahead, Attachments, Model, Observation
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
-from coopbandits.posterior import admits, refusal
+from coopbandits.posterior import Belief, admits, refusal
 from coopbandits.similarity import Loadings
 from coopbandits.similarity.mean_embedding import FrozenKernel
 from coopbandits.summed_model import SummedModel
@@ -144,13 +145,14 @@ class Agent:
         """Choose one of K offered actions: (K, d)."""
         offered = as_contexts(contexts)
         self._check_own(offered)
-        held = self._observations, self._arm, self._model
+        held, used = (self._observations, self._arm, self._model), self._rng.bit_generator.state
         self._attachments.with_choice(offered, 0)  # what it cannot take raises before all else
         try:
             index, facts = self._choose(offered)
             attachments = self._attachments.with_choice(offered, index)
         except Exception:
             self._observations, self._arm, self._model = held
+            self._rng.bit_generator.state = used
             raise
         self._attachments = attachments
         self._dim = offered.shape[1]
@@ -167,7 +169,7 @@ class Agent:
         """
         offered = as_contexts(contexts)
         self._check_own(offered)
-        held, drawn = (self._observations, self._arm, self._model), self._rng.bit_generator.state
+        held, used = (self._observations, self._arm, self._model), self._rng.bit_generator.state
         self._attachments.with_choice(offered, 0)
         try:
             index, _ = self._choose(offered)
@@ -175,7 +177,7 @@ class Agent:
             self._observations, self._arm, self._model = held
             raise
         finally:
-            self._rng.bit_generator.state = drawn
+            self._rng.bit_generator.state = used
         self._dim = offered.shape[1]
         return index
 
@@ -427,16 +429,25 @@ class Agent:
             ridge=self.policy.ridge,
             agents=np.full(len(offered), self._plan.union[self.agent]),
         )
-        scores = self.policy.act.score(belief.mean, belief.std, width)
+        knows = belief.count[0] > 0
+        std = self._drawn(offered, belief) if knows and draws(self.policy.act) else belief.std
+        scores = self.policy.act.score(belief.mean, std, width)
         if ahead is not None:
             self._model = ahead.commit()
         else:  # what is in the sums need not be kept
             self._model, self._observations = model, []
-        if belief.count[0] == 0:  # Alg. 1, l. 4-5
-            index = int(self._rng.integers(len(offered)))
-        else:
+        if knows:
             index = int(first_best(scores[None, :])[0])
+        else:  # Alg. 1, l. 4-5
+            index = int(self._rng.integers(len(offered)))
         return index, (float(belief.mean[index]), float(belief.std[index]), float(width[index]))
+
+    def _drawn(self, offered: Array, belief: Belief) -> Array:
+        """Draw jointly at K offered actions: (K,)."""
+        agents = np.full(len(offered), self.agent)
+        assert belief.covariance is not None
+        prior = self._plan.border.diagonal(agents, offered)
+        return drawn(belief.covariance, prior, agents, self._rng.standard_normal(len(offered)))
 
     def _new_model(self, dim: int | None) -> Model | SummedModel:
         make = Model if self.policy.features is None else SummedModel.empty

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel, composition
 from coopbandits.policy import Plan, Policy
@@ -151,11 +152,11 @@ class Ahead:
 
     def predict(self, contexts: Array) -> Belief:
         """Return the belief of the model's agent at m contexts, all observations learnt."""
-        agents = np.full(len(contexts), self.model.agent)
+        agents, joint = np.full(len(contexts), self.model.agent), draws(self.model.policy.act)
         if self.newest is None:
-            return self.next.posterior.predict(agents, contexts)
+            return self.next.posterior.predict(agents, contexts, joint=joint)
         known = np.ones((len(self.model.related), len(self.newest.agents)), dtype=np.bool_)
-        return self.newest.predict(agents, contexts, known)
+        return self.newest.predict(agents, contexts, known, joint=joint)
 
     def commit(self) -> Model:
         """Learn what was looked ahead to; nothing raises."""

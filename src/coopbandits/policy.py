@@ -21,6 +21,7 @@ from coopbandits.compositions import (
     Kronecker,
     composition,
 )
+from coopbandits.covariances import own_rows
 from coopbandits.errors import ParameterError, StateError
 from coopbandits.features import Basis, Leading, as_basis, is_finite
 from coopbandits.kernels import Kernel
@@ -171,6 +172,26 @@ class Plan:
         whole = self.border.diagonal(agents, X)
         held = np.diagonal(self.border.K_z)[agents] * np.einsum("ij,ij->i", phi, phi)
         return np.where(whole - held > 1e-12 * whole, whole - held, 0.0)
+
+    def outside_jointly(self, agents: IntArray, X: Array, phi: Array, beyond: Array) -> Array:
+        """Return the covariances that features do not hold, given `outside`: (m, K).
+
+        So near contexts are drawn alike, also where the features cannot tell.
+        """
+        blocks = own_rows(agents)
+        covariance = np.zeros((len(agents), max(map(len, blocks))))
+        for rows in blocks:
+            if not beyond[rows].any():
+                continue
+            u, root = agents[rows], np.sqrt(beyond[rows])
+            held = self.border.K_z[u[0], u[0]] * (phi[rows] @ phi[rows].T)
+            left = self.border(u, X[rows], u, X[rows]) - held
+            # of features that are no projection not even this much is sure
+            most = root[:, None] * root[None, :]
+            left = np.clip(left, -most, most)
+            np.fill_diagonal(left, beyond[rows])
+            covariance[rows, : len(rows)] = left
+        return covariance
 
 
 def plan(policy: Policy, network: Network) -> Plan:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel
+from coopbandits.covariances import own_rows
 from coopbandits.errors import NonFiniteError, ParameterError
 
 # Rows of L are kept in panels of this many, each contiguous from column 0 to its diagonal block:
@@ -61,6 +62,17 @@ class Factor:
             _solve_lower(corner[inside:rows, inside:rows], block, in_place=True)
         return Z
 
+    def unwhiten(self, z: Array) -> Array:
+        """Solve Lᵀc = z: (n,)."""
+        c = z.copy()
+        for index in reversed(range(len(self._corners))):
+            start = index * _PANEL
+            rows = min(_PANEL, self.size - start)
+            part = c[start : start + rows]
+            part[:] = _solve_upper(self._corners[index][:rows, :rows], part)
+            c[:start] -= self._panels[index][:rows].T @ part
+        return c
+
     def border(self, Z: Array, S: Array) -> Array:
         """Append k rows: Z = L⁻¹B (n, k) for the new columns B, S the Schur complement (k, k).
 
@@ -93,23 +105,28 @@ class Factor:
 class Belief:
     """What is known at m queries: all of shape (m,).
 
-    `logdet` and `count` are those of the observations that the query's agent knows.
+    `logdet` and `count` are those of the observations that the query's agent knows. `covariance`,
+    where it was asked for, is that with the agent's own queries, (m, K) as in `covariances.py`.
     """
 
     mean: Array
     std: Array
     logdet: Array
     count: IntArray
+    covariance: Array | None = None
 
     @classmethod
-    def nothing(cls, m: int) -> "Belief":
-        """Make room for m queries of which nothing is known."""
-        return cls(np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m, dtype=np.int64))
+    def nothing(cls, m: int, joint: int = 0) -> "Belief":
+        """Make room for m queries of which nothing is known, with `joint` covariances each."""
+        covariance = np.zeros((m, joint)) if joint else None
+        return cls(np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m, dtype=np.int64), covariance)
 
     def put(self, whole: "Belief", rows: IntArray) -> None:
         """Write this belief into some rows of a larger one."""
         for name in ("mean", "std", "logdet", "count"):
             getattr(whole, name)[rows] = getattr(self, name)
+        if self.covariance is not None and whole.covariance is not None:
+            whole.covariance[rows, : self.covariance.shape[1]] = self.covariance
 
 
 class ObservationKernel(Protocol):
@@ -154,15 +171,31 @@ class Posterior:
         whitened = _solve_lower(corner, newest.residual[:, None])[:, 0]
         self._store(newest.agents, newest.X, whitened)
 
-    def predict(self, agents: IntArray, X: Array) -> Belief:
-        """Return the belief at m augmented contexts."""
-        return self.believe(self.project(agents, X))
+    def predict(self, agents: IntArray, X: Array, *, joint: bool = False) -> Belief:
+        """Return the belief at m augmented contexts, with covariances if `joint`."""
+        return self.believe(self.project(agents, X), joint=joint)
 
-    def believe(self, asked: "Projection") -> Belief:
-        """Return the belief at projected queries."""
+    def believe(self, asked: "Projection", *, joint: bool = False) -> Belief:
+        """Return the belief at projected queries, with covariances if `joint`."""
         mean, variance = self._moments(asked)
-        m = len(mean)
-        return Belief(mean, deviation(variance), np.full(m, self.logdet), np.full(m, len(self)))
+        logdet, count = np.full(len(mean), self.logdet), np.full(len(mean), len(self))
+        covariance = self._covariance(asked) if joint else None
+        return Belief(mean, deviation(variance), logdet, count, covariance)
+
+    @property
+    def agents(self) -> IntArray:
+        """(n,) whose the observations are."""
+        return self._agents[: len(self)]
+
+    @property
+    def contexts(self) -> Array:
+        """(n, d) of the observations."""
+        return self._contexts[: len(self)]
+
+    def coefficients(self, r: Array) -> Array:
+        """Return (K + λI)⁻¹(y − r): (n,)."""
+        whitened = self._factor.whiten(r[:, None].copy())[:, 0]
+        return self._factor.unwhiten(self._whitened_rewards[: len(self)] - whitened)
 
     def look_ahead(
         self, agents: IntArray, X: Array, y: Array, done: Array | None = None
@@ -190,6 +223,15 @@ class Posterior:
         mean = asked.Z.T @ self._whitened_rewards[: len(self)]
         variance = self.kernel.diagonal(asked.agents, asked.X)
         return mean, variance - np.einsum("ij,ij->j", asked.Z, asked.Z)
+
+    def _covariance(self, asked: "Projection") -> Array:
+        """Return the covariance of projected queries with their agents' own: (m, K)."""
+        blocks = own_rows(asked.agents)
+        covariance = np.zeros((len(asked.agents), max(map(len, blocks))))
+        for rows in blocks:
+            u, X, Z = asked.agents[rows], asked.X[rows], asked.Z[:, rows]
+            covariance[rows, : len(rows)] = self.kernel(u, X, u, X) - Z.T @ Z
+        return covariance
 
     def _store(self, agents: IntArray, X: Array, whitened_rewards: Array) -> None:
         n = len(self)
@@ -228,21 +270,25 @@ class Newest:
     S: Array
     residual: Array
 
-    def predict(self, agents: IntArray, X: Array, known: BoolArray) -> Belief:
+    def predict(
+        self, agents: IntArray, X: Array, known: BoolArray, *, joint: bool = False
+    ) -> Belief:
         """Return the belief at m augmented contexts: (m,), (m, d), (V, k) as in `believe`."""
-        return self.believe(self.past.project(agents, X), known)
+        return self.believe(self.past.project(agents, X), known, joint=joint)
 
-    def believe(self, asked: Projection, known: BoolArray) -> Belief:
+    def believe(self, asked: Projection, known: BoolArray, *, joint: bool = False) -> Belief:
         """Return the belief at projected queries.
 
         Args:
             asked: The queries, of the agents whose decisions they are.
             known: (V, k) which of the newest observations each agent knows.
+            joint: Whether to return covariances too.
         """
         agents, X = asked.agents, asked.X
         mean, variance = self.past._moments(asked)
         cross = self.past.kernel(self.agents, self.X, agents, X) - self.Z.T @ asked.Z
         logdet, count = np.full(len(mean), self.past.logdet), np.full(len(mean), len(self.past))
+        covariance = self.past._covariance(asked) if joint else None
         for agent in np.unique(agents):
             mine, part = np.flatnonzero(agents == agent), np.flatnonzero(known[agent])
             if part.size == 0:
@@ -254,10 +300,12 @@ class Newest:
             fresh, extra = solved[:, 0], solved[:, 1:]
             mean[mine] += extra.T @ fresh
             variance[mine] -= np.einsum("ij,ij->j", extra, extra)
+            if covariance is not None:
+                covariance[mine, : len(mine)] -= extra.T @ extra
             gained = 2 * np.log(np.diagonal(corner)).sum() - part.size * np.log(self.past.ridge)
             logdet[mine] += max(gained, 0.0)
             count[mine] += part.size
-        return Belief(mean, deviation(variance), logdet, count)
+        return Belief(mean, deviation(variance), logdet, count, covariance)
 
 
 def admits(kernel: JointKernel, ridge: float, agents: IntArray, X: Array) -> bool:
@@ -300,6 +348,12 @@ def _solve_lower(corner: Array, B: Array, *, in_place: bool = False) -> Array:
 
     # Transposes of row-major arrays are column-major: BLAS reads them as they are. BᵀL⁻ᵀ = (L⁻¹B)ᵀ
     return np.asarray(dtrsm(1.0, corner.T, B.T, side=1, lower=0, overwrite_b=in_place)).T
+
+
+def _solve_upper(corner: Array, b: Array) -> Array:
+    from scipy.linalg.blas import dtrsv  # noqa: PLC0415 (as in `_solve_lower`)
+
+    return np.asarray(dtrsv(corner.T, b, lower=0))
 
 
 def _grown(array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:

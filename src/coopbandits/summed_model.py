@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel, composition
 from coopbandits.model import Observation, views_of
@@ -112,8 +113,12 @@ class SummedModel:
         agents = np.full(len(contexts), self.agent)
         beyond = self.plan.outside(agents, contexts, phi)
         variance = self.policy.ridge * np.einsum("kd,kd->k", Z[0], Z[0]) + beyond
-        count = np.full(len(contexts), int(statistics.n.sum()))
-        return Belief(mean[0], deviation(variance), np.full(len(contexts), logdet[0]), count)
+        count, covariance = np.full(len(contexts), int(statistics.n.sum())), None
+        if draws(self.policy.act):
+            covariance = self.policy.ridge * Z[0] @ Z[0].T
+            covariance += self.plan.outside_jointly(agents, contexts, phi, beyond)
+        logdets = np.full(len(contexts), logdet[0])
+        return Belief(mean[0], deviation(variance), logdets, count, covariance)
 
     @property
     def _me(self) -> IntArray:

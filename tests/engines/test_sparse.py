@@ -152,7 +152,8 @@ def test_beliefs_are_those_of_all_news_but_the_newest_of_others(similarity, monk
 
     def checked(self, t, views, phi, record):
         before = self._standing.seen[views.whose].copy()
-        mean, variance, logdet, count = stand(self, t, views, phi, record)
+        mean, left, right, logdet, count = stand(self, t, views, phi, record)
+        variance = (left * right).sum(axis=2)
         there = views.after(t).sum(axis=1)
         seen = self._standing.seen[views.whose]
         assert (there < np.maximum((1 + engines.LATE) * np.maximum(seen, 1), seen + 1)).all()
@@ -163,7 +164,7 @@ def test_beliefs_are_those_of_all_news_but_the_newest_of_others(similarity, monk
         looked = ~waited[-1]
         np.testing.assert_allclose(variance[looked], afresh[looked], rtol=1e-9)
         np.testing.assert_array_equal(count[looked], there[looked])
-        return mean, variance, logdet, count
+        return mean, left, right, logdet, count
 
     monkeypatch.setattr(MixedSums, "_stand", checked)
     for late in (0.1, 0.5):

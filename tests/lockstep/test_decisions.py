@@ -6,32 +6,11 @@ import pytest
 import coopbandits as cb
 from coopbandits.act import AtRandom, FollowCentre, UpperBound
 from coopbandits.listen import Centre, Clique, Everyone, Myself, Neighbourhood
-from lockstep_engines import all_engines
+from lockstep_engines import KERNELS, all_engines, literal, similarity_of
 from reference import algorithms, formulas
-from worlds import NETWORKS, neighbours_of, network_contexts, ragged, world_of
+from worlds import NETWORKS, neighbours_of, ragged, world_of
 
 ROUNDS = 12
-KERNELS = {
-    "linear": (cb.kernels.Linear(), formulas.linear),
-    "rbf": (cb.kernels.RBF(lengthscale=1.5), lambda x, y: formulas.rbf(x, y, 1.5)),
-    "matern": (cb.kernels.Matern(nu=1.5), lambda x, y: formulas.matern(x, y, 1.5)),
-}
-
-
-def literal(k_x, K_z, compose=np.multiply):
-    """The joint kernel as the twins take it."""
-
-    def kernel(u, X, w, Y):
-        return compose(K_z[np.ix_(u, w)], formulas.gram(k_x, X, Y))
-
-    return kernel
-
-
-def similarity_of(network, seed):
-    """A K_z of full support and correlations between 0 and 1, and as a matrix."""
-    z = network_contexts(len(network), seed)
-    K_z = formulas.gram(formulas.rbf, z, z)
-    return cb.similarity.Known(contexts=z, kernel=cb.kernels.RBF()), K_z
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -1,4 +1,4 @@
-"""Algorithms 1 (Coop), 2 (Eager) and 3 (Dist) of the paper, line by line.
+"""Algorithms 1 (Coop), 2 (Eager) and 3 (Dist) of the paper, line by line, and Thompson sampling.
 
 One agent at a time, explicit inverses, real message lists. Line numbers are those of the paper's
 pseudocode. Corrected as docs/paper-map.md says: the inverse of K + λ at t = 1, the delay of d − 1
@@ -107,6 +107,20 @@ class Model:
             bounds.append(f_hat + w * s)
         return lowest_best(bounds)
 
+    def best_of_draw(self, D: np.ndarray, width: Width, rng: np.random.Generator) -> int:
+        """In place of line 7: the argmax of one joint draw from N(f̂, w²Σ)."""
+        X, y, mine = np.array(self.X), np.array(self.y), [self.v] * len(D)
+        kappa = self.kernel(self.agents, X, mine, D)
+        f_hat = kappa.T @ self.K_inv @ y
+        covariance = self.kernel(mine, D, mine, D) - kappa.T @ self.K_inv @ kappa
+        w, z = width(self.K, self.ridge, self.v), rng.standard_normal(len(D))
+        return lowest_best(list(f_hat + w * symmetric_root(covariance) @ z))
+
+
+def symmetric_root(A: np.ndarray) -> np.ndarray:
+    values, vectors = np.linalg.eigh(A)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
 
 def lowest_best(values: list[float]) -> int:
     best = max(values)
@@ -124,10 +138,12 @@ def cooperate(
     width: Width,
     rounds: int,
     seed: int,
+    draws: bool = False,
 ) -> tuple[np.ndarray, list[int]]:
     """Return actions and messages sent in each round.
 
-    Algorithm 1 with `accepts` = same clique (l. 20), Algorithm 2 with `accepts` = always.
+    Algorithm 1 with `accepts` = same clique (l. 20), Algorithm 2 with `accepts` = always. With
+    `draws` they act on a draw from the posterior.
     """
     V = len(neighbours)
     rngs = [np.random.default_rng(np.random.SeedSequence([seed, v])) for v in range(V)]
@@ -138,7 +154,12 @@ def cooperate(
         buffers: list[list[tuple[int, np.ndarray, float]]] = [[] for _ in range(V)]
         for v in range(V):
             D, rewards = world(t, v)
-            a = int(rngs[v].integers(len(D))) if t == 1 else models[v].best(D, width)  # l. 4-8
+            if t == 1:  # l. 4-8
+                a = int(rngs[v].integers(len(D)))
+            elif draws:
+                a = models[v].best_of_draw(D, width, rngs[v])
+            else:
+                a = models[v].best(D, width)
             actions[t - 1, v] = a
             buffers[v].append((v, D[a], rewards[a]))  # l. 15
             post.send(v, Mail(t, v, D[a], rewards[a], ttl))  # l. 17-18
@@ -233,6 +254,7 @@ def learn_and_cooperate(
     eta: float,
     rounds: int,
     seed: int,
+    draws: bool = False,
 ) -> np.ndarray:
     """Coop or Eager with a K_z estimated from the contexts that have arrived: (T, V) actions.
 
@@ -261,14 +283,15 @@ def learn_and_cooperate(
                 K = np.array([[alike[a, b] * k_x(x, z) for b, z, _ in data] for a, x, _ in data])
                 inverse = np.linalg.inv(K + ridge * np.eye(len(data)))
                 y = np.array([y for _, _, y in data])
-                bounds = []
-                for x in D:
-                    kappa = np.array([alike[v, b] * k_x(x, z) for b, z, _ in data])
-                    variance = k_x(x, x) - kappa @ inverse @ kappa
-                    bounds.append(
-                        kappa @ inverse @ y + eta / np.sqrt(ridge) * np.sqrt(max(variance, 0.0))
-                    )
-                actions[t - 1, v] = lowest_best(bounds)
+                kappa = np.array([[alike[v, b] * k_x(x, z) for x in D] for b, z, _ in data])
+                prior = np.array([[k_x(x, z) for z in D] for x in D])
+                covariance = prior - kappa.T @ inverse @ kappa
+                if draws:
+                    spread = symmetric_root(covariance) @ rngs[v].standard_normal(len(D))
+                else:
+                    spread = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+                f_hat = kappa.T @ inverse @ y
+                actions[t - 1, v] = lowest_best(list(f_hat + eta / np.sqrt(ridge) * spread))
             else:
                 actions[t - 1, v] = rngs[v].integers(len(D))
             a = actions[t - 1, v]

@@ -9,9 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from coopbandits.act import first_best
+from coopbandits.act import draws, first_best
 from coopbandits.agent import agent_rng
 from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.covariances import drawn
 from coopbandits.engines.record import Record
 from coopbandits.engines.shared import SharedPosteriors
 from coopbandits.errors import ParameterError
@@ -119,20 +120,38 @@ class ByLags:
             asked = self._record.asked(offer)
             belief = self._beliefs.believe(t, offer, asked, judging, self._record)
             knows = judging & (belief.count[offer.starts] > 0)
-            chosen[knows] = self._judge(offer, belief)[knows]
+            chosen[knows] = self._judge(offer, belief, knows)[knows]
         for v in turn[chosen[turn] < 0]:  # knows nothing, or acts at random
             chosen[v] = offer.starts[v] + self._rngs[v].integers(offer.sizes[v])
         return chosen[turn]
 
-    def _judge(self, offer: Round, belief: Belief) -> IntArray:
-        """Return the row that each agent rates best: (V,)."""
+    def _judge(self, offer: Round, belief: Belief, knows: BoolArray) -> IntArray:
+        """Return the row that each agent rates best: (V,), right for those that know something."""
         width = self._policy.width.factor(
             logdet=belief.logdet,
             count=belief.count,
             ridge=self._policy.ridge,
             agents=self._plan.union[offer.agents],
         )
-        scores = self._policy.act.score(belief.mean, belief.std, width)
+        std = self._drawn(offer, belief, knows) if draws(self._policy.act) else belief.std
+        scores = self._policy.act.score(belief.mean, std, width)
         padded = np.full((len(offer.sizes), int(offer.sizes.max())), -np.inf)
         padded[offer.agents, np.arange(len(scores)) - offer.starts[offer.agents]] = scores
         return offer.starts + first_best(padded)
+
+    def _drawn(self, offer: Round, belief: Belief, knows: BoolArray) -> Array:
+        """Draw jointly for each agent that knows something, from its own numbers: (M,)."""
+        deviations = np.zeros(len(offer.agents))
+        rows = np.flatnonzero(knows[offer.agents])
+        if rows.size:
+            agents = offer.agents[rows]
+            assert belief.covariance is not None
+            deviations[rows] = drawn(
+                belief.covariance[rows],
+                self._plan.border.diagonal(agents, offer.contexts[rows]),
+                agents,
+                np.concatenate(
+                    [self._rngs[v].standard_normal(offer.sizes[v]) for v in np.flatnonzero(knows)]
+                ),
+            )
+        return deviations

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.estimates import Estimates
 from coopbandits.engines.record import Record
@@ -35,7 +36,8 @@ class LearntPosteriors:
 
     def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
-        belief = Belief.nothing(len(offer.agents))
+        joint = draws(self._policy.act)
+        belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if joint else 0)
         refreshed = set(self._estimates.refresh(t, record).tolist())
         for v in np.flatnonzero(judging):
             if v in refreshed:
@@ -43,7 +45,8 @@ class LearntPosteriors:
             else:
                 self._learn(int(v), t - self._lags(int(v)), record)
             rows = np.flatnonzero(offer.agents == v)
-            self._posteriors[v].predict(offer.agents[rows], X[rows]).put(belief, rows)
+            believed = self._posteriors[v].predict(offer.agents[rows], X[rows], joint=joint)
+            believed.put(belief, rows)
         return belief
 
     @property

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel
 from coopbandits.engines.estimates import Estimates
@@ -147,7 +148,8 @@ class MixedSums:
 
     def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
-        belief = Belief.nothing(len(offer.agents))
+        joint = draws(self._policy.act)
+        belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if joint else 0)
         changed = np.empty(0, dtype=np.int64)
         if self._plan.learner is not None:
             changed = self.estimates.refresh(t, record)
@@ -167,13 +169,22 @@ class MixedSums:
             place = np.arange(int(sizes.max()))
             rows = starts[:, None] + np.minimum(place, sizes[:, None] - 1)
             if self._late:
-                mean, variance, logdet, count = self._stand(t, views, phi[rows], record)
+                mean, left, right, logdet, count = self._stand(t, views, phi[rows], record)
             else:
-                mean, variance, logdet, count = self._afresh(t, views, phi[rows])
-            view, column = np.nonzero(place < sizes[:, None])
+                mean, left, right, logdet, count = self._afresh(t, views, phi[rows])
+            real = place < sizes[:, None]
+            view, column = np.nonzero(real)
             row = rows[view, column]
-            deviations = deviation(variance[view, column] + beyond[row])
-            Belief(mean[view, column], deviations, logdet[view], count[view]).put(belief, row)
+            variance = np.einsum("bkd,bkd->bk", left, right)[view, column] + beyond[row]
+            covariance = None
+            if joint:
+                covariance = (left @ np.swapaxes(right, 1, 2))[view, column] * real[view]
+                covariance += self._plan.outside_jointly(
+                    offer.agents[row], X[row], phi[row], beyond[row]
+                )
+            Belief(
+                mean[view, column], deviation(variance), logdet[view], count[view], covariance
+            ).put(belief, row)
         return belief
 
     def _pooled(self, t: int, views: _Views) -> tuple[Weights, IntArray]:
@@ -224,15 +235,22 @@ class MixedSums:
         own = OwnPart(views.U[rows, views.me], views.delta[rows, views.me], mine.S, mine.b)
         return Weights.of(*unpacked(blocks, c), own, logdet, ridge), count.astype(np.int64)
 
-    def _afresh(self, t: int, views: _Views, phi: Array) -> tuple[Array, Array, Array, IntArray]:
-        """Return mean (B, K), variance (B, K), log det (B,) and count (B,) from all news."""
+    def _afresh(
+        self, t: int, views: _Views, phi: Array
+    ) -> tuple[Array, Array, Array, Array, IntArray]:
+        """Return what all news say of features (B, K, m).
+
+        Returns:
+            The mean (B, K), two arrays (B, K, ·) whose product is the covariance, log det (B,) and
+            count (B,).
+        """
         weights, count = self._pooled(t, views)
         mean, Z, logdet = weights.ask(phi)
-        return mean, self._policy.ridge * np.einsum("bkd,bkd->bk", Z, Z), logdet, count
+        return mean, self._policy.ridge * Z, Z, logdet, count
 
     def _stand(
         self, t: int, views: _Views, phi: Array, record: Record
-    ) -> tuple[Array, Array, Array, IntArray]:
+    ) -> tuple[Array, Array, Array, Array, IntArray]:
         """Return the same from beliefs that stand until there is so much more news."""
         standing, ridge, whose = self._standing, self._policy.ridge, views.whose
         after = views.after(t)
@@ -249,8 +267,8 @@ class MixedSums:
             mine = self._sums.newest(np.full(len(waiting), t - 1), waiting)
             standing.learn(waiting, mine, record.rewards[t - 2, waiting], ridge)
         mean = np.einsum("bkm,bm->bk", phi, standing.mean[whose])
-        variance = np.einsum("bkm,bkm->bk", phi @ standing.covariance[whose], phi)
-        return mean, variance, standing.logdet[whose], standing.count[whose]
+        spread = phi @ standing.covariance[whose]
+        return mean, spread, phi, standing.logdet[whose], standing.count[whose]
 
     @property
     def refreshes(self) -> int:

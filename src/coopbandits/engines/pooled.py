@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray
 from coopbandits.compositions import JointKernel
+from coopbandits.covariances import own_products
 from coopbandits.engines.record import Record
 from coopbandits.engines.sums import Sums
 from coopbandits.features import Basis
@@ -69,7 +71,8 @@ class PooledSums:
 
     def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
-        belief = Belief.nothing(len(offer.agents))
+        joint = draws(self._policy.act)
+        belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if joint else 0)
         if t == 1:
             return belief
         self._sums.add(t - 1, record)
@@ -94,14 +97,20 @@ class PooledSums:
             A = total[:, 1 + m :][:, cell] + ridge * np.eye(m)
             mean, Z, logdet = solved(A, total[:, 1 : 1 + m], phi[rows], np.zeros(len(rows)), ridge)
             real = np.arange(K) < counts[some, None]
-            rows, scale = rows[real], self._a[offer.agents[rows[real]]]
+            rows = rows[real]
+            agents, scale = offer.agents[rows], self._a[offer.agents[rows]]
             spread = ridge * np.einsum("bkd,bkd->bk", Z, Z)[real]
             group = np.nonzero(real)[0]
+            covariance = None
+            if joint:
+                covariance = ridge * own_products(scale[:, None] * Z[real], agents)
+                covariance += self._plan.outside_jointly(agents, X[rows], phi[rows], beyond[rows])
             Belief(
                 scale * mean[real],
                 deviation(scale**2 * spread + beyond[rows]),
                 logdet[group],
                 total[group, 0].astype(np.int64),
+                covariance,
             ).put(belief, rows)
         return belief
 

@@ -11,6 +11,7 @@ has gained since are added to them.
 
 import numpy as np
 
+from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel
 from coopbandits.engines.record import Record
@@ -24,7 +25,7 @@ class SharedPosteriors:
     """One posterior for each group of agents that learn from the same agents."""
 
     def __init__(self, policy: Policy, plan: Plan) -> None:
-        self._plan = plan
+        self._plan, self._joint = plan, draws(policy.act)
         self.refreshes = 0  # frozen embeddings change with every message
         self._frozen: Array = np.eye(len(plan.lags))
         self._groups = _groups(policy, plan)
@@ -39,7 +40,7 @@ class SharedPosteriors:
 
     def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
-        belief = Belief.nothing(len(offer.agents))
+        belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if self._joint else 0)
         if self._plan.frozen:
             self._frozen = self._between_latest(t, record)
             self.refreshes += 1
@@ -88,6 +89,7 @@ class _Group:
         # a source's news is common once the member it reaches last has it
         self.common_lag = plan.lags[np.ix_(members, sources)].max(axis=0).astype(np.int64)
         self.posterior = Posterior(plan.kernel, policy.ridge)
+        self._joint = draws(policy.act)
         # a member needs no posterior once it follows its leader
         self.last_round = float(plan.leader_lags[members].max())
         self._frozen = plan.frozen  # then what is learnt is not quite what was offered
@@ -138,8 +140,8 @@ class _Group:
             heard = known[self.members].any(axis=0)
             if heard.any():
                 newest = self._look_ahead(round_[heard], column[heard], record)
-                return newest.believe(asked, known[:, heard])
-        return self.posterior.believe(asked)
+                return newest.believe(asked, known[:, heard], joint=self._joint)
+        return self.posterior.believe(asked, joint=self._joint)
 
     def _keep_choices(self, t: int, record: Record) -> None:
         """Keep the columns of what was chosen in round t, of the offers that were whitened."""

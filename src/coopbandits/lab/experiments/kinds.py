@@ -82,7 +82,7 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
         "listen": _public(
             cb.listen, "Myself", "Clique", "Neighbourhood", "Centre", "Everyone"
         ),
-        "act": _public(cb.act, "UpperBound", "FollowCentre", "AtRandom"),
+        "act": _public(cb.act, "UpperBound", "Sample", "FollowCentre", "AtRandom"),
     }  # fmt: skip
 
 

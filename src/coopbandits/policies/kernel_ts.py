@@ -1,0 +1,33 @@
+"""KernelTS (GP-TS, Chowdhury & Gopalan 2017): every agent on its own, acting on a draw."""
+
+from coopbandits.act import Sample
+from coopbandits.features import Basis
+from coopbandits.kernels import Kernel
+from coopbandits.listen import Myself
+from coopbandits.policy import Policy
+from coopbandits.similarity import Alone
+from coopbandits.width import Width, chosen_width
+
+
+def KernelTS(
+    *,
+    kernel: Kernel,
+    eta: float | None = None,
+    width: Width | None = None,
+    ridge: float = 1.0,
+    features: Basis | None = None,
+) -> Policy:
+    r"""KernelTS: argmax of one draw from N(mean, (η²/λ)·Σ).
+
+    With `width=InformationGain(…)` it is GP-TS on a finite set; its v is IGP-UCB's β at δ/2.
+    """
+    return Policy(
+        name="KernelTS",
+        kernel=kernel,
+        listen=Myself(),
+        similarity=Alone(),
+        width=chosen_width(eta, width),
+        act=Sample(),
+        ridge=ridge,
+        features=features,
+    )

@@ -1,0 +1,32 @@
+"""LinTS (Agrawal & Goyal 2013): every agent on its own, linear rewards, acting on a draw."""
+
+from coopbandits.act import Sample
+from coopbandits.features import Basis
+from coopbandits.kernels import Linear
+from coopbandits.listen import Myself
+from coopbandits.policy import Policy
+from coopbandits.similarity import Alone
+from coopbandits.width import Width, chosen_width
+
+
+def LinTS(
+    *,
+    eta: float | None = None,
+    width: Width | None = None,
+    ridge: float = 1.0,
+    features: Basis | None = None,
+) -> Policy:
+    r"""LinTS with pooled arms: argmax θ̃ᵀx, θ̃ ~ N(θ̂, η²A⁻¹), A = λI + Σxxᵀ.
+
+    Its v is η. It is KernelTS with the linear kernel.
+    """
+    return Policy(
+        name="LinTS",
+        kernel=Linear(),
+        listen=Myself(),
+        similarity=Alone(),
+        width=chosen_width(eta, width),
+        act=Sample(),
+        ridge=ridge,
+        features=features,
+    )

@@ -1,0 +1,253 @@
+"""Posterior draws, too: lag matrix, sums, messages and the literal algorithms decide alike."""
+
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits import engines
+from coopbandits.act import Sample
+from coopbandits.features import Fourier, Nystrom
+from coopbandits.similarity import Evidence, Laplacian, Learned, MeanEmbedding
+from lockstep_engines import KERNELS, all_engines, literal, similarity_of
+from reference import algorithms, formulas
+from worlds import NETWORKS, neighbours_of, ragged, world_of
+
+ROUNDS = 8
+MAKE = {"coop": cb.CoopKernelTS, "eager": cb.EagerKernelTS}
+
+
+def accepts(algorithm, network, ttl):
+    labels = network.clique_cover(ttl).labels
+    return (lambda v, w: labels[v] == labels[w]) if algorithm == "coop" else (lambda v, w: True)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("ttl", [1, 3])
+@pytest.mark.parametrize("name", ["spiked star", "two parts", "directed"])
+@pytest.mark.parametrize("algorithm", MAKE)
+def test_coop_and_eager_take_the_literal_algorithms_decisions(algorithm, name, ttl, kernel):
+    network, (K_x, k_x) = NETWORKS[name], KERNELS[kernel]
+    similarity, K_z = similarity_of(network, 1)
+    problem = ragged(network, 1, rounds=ROUNDS)
+    policy = MAKE[algorithm](kernel=K_x, similarity=similarity, ttl=ttl, ridge=0.7, eta=0.9)
+    expected, sent = algorithms.cooperate(
+        world_of(problem, 1),
+        neighbours_of(network),
+        accepts(algorithm, network, ttl),
+        literal(k_x, K_z),
+        ttl=ttl,
+        ridge=0.7,
+        width=algorithms.fixed(0.9),
+        rounds=ROUNDS,
+        seed=1,
+        draws=True,
+    )
+    run = all_engines(problem, policy, 1, rounds=ROUNDS)
+    np.testing.assert_array_equal(run.actions, expected)
+    assert run.messages.tolist() == sent
+
+
+@pytest.mark.parametrize("compose", ["sum", "kronecker"])
+def test_every_composition_takes_the_literal_algorithms_decisions(compose):
+    network = NETWORKS["grid"]
+    similarity, K_z = similarity_of(network, 6)
+    problem = ragged(network, 6, rounds=ROUNDS)
+    width = cb.width.InformationGain(norm=0.5, noise=0.4, delta=0.1)
+    policy = cb.EagerKernelTS(
+        kernel=cb.kernels.RBF(), similarity=similarity, ttl=2, width=width, compose=compose
+    )
+    combine = np.multiply if compose != "sum" else (lambda A, B: (A + B) / 2)
+    expected, _ = algorithms.cooperate(
+        world_of(problem, 6),
+        neighbours_of(network),
+        lambda v, w: True,
+        literal(formulas.rbf, K_z, combine),
+        ttl=2,
+        ridge=1.0,
+        width=lambda K, ridge, v: formulas.information_gain(
+            K, ridge, norm=0.5, noise=0.4, delta=0.1
+        ),
+        rounds=ROUNDS,
+        seed=6,
+        draws=True,
+    )
+    run = all_engines(problem, policy, 6, rounds=ROUNDS)
+    np.testing.assert_array_equal(run.actions, expected)
+
+
+@pytest.mark.parametrize("algorithm", MAKE)
+@pytest.mark.parametrize("name", ["directed", "two parts"])
+def test_a_learnt_similarity_takes_the_literal_estimators_decisions(name, algorithm):
+    network, linear = NETWORKS[name], cb.kernels.Linear()
+    problem = ragged(network, 4)
+    policy = MAKE[algorithm](
+        kernel=cb.kernels.RBF(1.5),
+        similarity=MeanEmbedding(0.8, kernel=linear, refresh="every round"),
+        ttl=2,
+        ridge=0.7,
+        eta=0.9,
+    )
+
+    def estimate(contexts):
+        pairs = [(u, X, w, Y) for u, X in contexts.items() for w, Y in contexts.items()]
+        return {
+            (u, w): float(np.exp(-formulas.mmd(formulas.linear, X, Y) / (2 * 0.8**2)))
+            if u != w
+            else 1.0
+            for u, X, w, Y in pairs
+        }
+
+    expected = algorithms.learn_and_cooperate(
+        world_of(problem, 4),
+        neighbours_of(network),
+        accepts(algorithm, network, 2),
+        lambda x, y: formulas.rbf(x, y, 1.5),
+        estimate,
+        lambda known, last: known > last,
+        ttl=2,
+        ridge=0.7,
+        eta=0.9,
+        rounds=7,
+        seed=4,
+        draws=True,
+    )
+    run = cb.play(problem, policy, rounds=7, seed=4)
+    np.testing.assert_array_equal(run.actions, expected)
+
+
+LEARNT = {
+    "evidence": Evidence(groups=4),
+    "embedding": MeanEmbedding(0.7),
+    "embedding of low rank": MeanEmbedding(0.6, rank=2),
+    "learned": Learned(rank=2, steps=3),
+    "laplacian": Laplacian.by_evidence([0.1, 1.0, 10.0]),
+    "frozen": MeanEmbedding(0.7, sample="offered", refresh="frozen"),
+}
+
+
+@pytest.mark.parametrize("name", LEARNT)
+@pytest.mark.parametrize("algorithm", MAKE)
+def test_all_engines_agree_under_every_learnt_similarity(algorithm, name):
+    problem = ragged(NETWORKS["path" if algorithm == "coop" else "directed"], 5)
+    policy = MAKE[algorithm](
+        kernel=cb.kernels.Linear(), similarity=LEARNT[name], ttl=2, ridge=0.8, eta=0.7
+    )
+    all_engines(problem, policy, seed=2, rounds=6)
+
+
+@pytest.mark.parametrize(
+    "similarity",
+    [
+        cb.similarity.Alone(),
+        cb.similarity.Same(),
+        cb.similarity.Clusters([0, 1, 0, 1, 2, 0, 1, 2, 2, 0]),
+        cb.similarity.Laplacian(0.5),
+    ],
+    ids=repr,
+)
+def test_all_engines_agree_under_every_given_similarity(similarity):
+    problem = ragged(NETWORKS["erdos-renyi"], 2)
+    policy = cb.EagerKernelTS(kernel=cb.kernels.Linear(), similarity=similarity, ttl=2, eta=0.6)
+    all_engines(problem, policy, seed=3, rounds=8)
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_all_engines_agree_on_agents_that_take_turns(lag):
+    policy = cb.Policy(
+        name="centralised draws",
+        kernel=cb.kernels.RBF(),
+        listen=cb.listen.Everyone(lag=lag),
+        similarity=cb.similarity.Laplacian(1.0),
+        width=cb.width.Fixed(0.7),
+        act=Sample(),
+    )
+    all_engines(ragged(NETWORKS["grid"], 3), policy, seed=3, rounds=6)
+
+
+class Recorded:
+    """Draws, and keeps what it rated."""
+
+    judges = draws = True
+
+    def __init__(self):
+        self.rated = []
+
+    def score(self, mean, std, width):
+        self.rated.append(mean + width * std)
+        return self.rated[-1]
+
+    def leaders(self, network, ttl):
+        return np.full(len(network), -1)
+
+    def follow(self, arm, offered):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 1.0])
+def test_engines_draw_the_same_function_although_covariances_are_singular(ridge):
+    # eight actions of three numbers, four of them twice: Σ has at most three directions, and a
+    # Cholesky factor of it would be made of rounding
+    network, rng = NETWORKS["grid"], np.random.default_rng(8)
+    contexts = rng.normal(size=(ROUNDS, 9, 4, 3))
+    contexts = np.concatenate([contexts, contexts], axis=2)
+    problem = cb.problems.table(network, contexts, rng.normal(size=(ROUNDS, 9, 8)))
+    rated = {}
+    for engine in ("exact", "statistics", "messages"):
+        act = Recorded()
+        policy = cb.Policy(
+            name="recorded",
+            kernel=cb.kernels.Linear(),
+            listen=cb.listen.Neighbourhood(),
+            similarity=cb.similarity.Laplacian(1.0),
+            width=cb.width.Fixed(np.sqrt(ridge)),
+            act=act,
+            ttl=2,
+            ridge=ridge,
+        )
+        run = cb.play(problem, policy, rounds=ROUNDS, seed=1, engine=engine)
+        assert (run.actions[1:] < 4).all()  # of two that are the same, the first
+        scores = act.rated if engine == "messages" else act.rated[1:]
+        rated[engine] = np.concatenate(scores[9 if engine == "messages" else 0 :])
+    # Σ is right to about 1e-15, and its root turns that into 1e-15/√1e-10
+    np.testing.assert_allclose(rated["statistics"], rated["exact"], atol=1e-9)
+    np.testing.assert_allclose(rated["messages"], rated["exact"], atol=1e-9)
+
+
+BASES = {"nystrom": Nystrom(np.random.default_rng(3).normal(size=(6, 3))), "fourier": Fourier(8)}
+
+
+@pytest.mark.parametrize("basis", BASES)
+def test_agents_with_features_draw_what_the_engine_draws(basis, monkeypatch):
+    monkeypatch.setattr(engines, "PATIENCE", 0.0)
+    network = NETWORKS["two parts"]
+    known, _ = similarity_of(network, 0)
+    for similarity in (known, cb.similarity.Clusters([0, 1, 0, 1, 0, 1]), Evidence(groups=3)):
+        policy = cb.EagerKernelTS(
+            kernel=cb.kernels.RBF(1.5),
+            similarity=similarity,
+            ttl=2,
+            ridge=0.6,
+            features=BASES[basis],
+        )
+        problem = ragged(network, 3)
+        one, two = (
+            cb.play(problem, policy, rounds=7, seed=1, engine=engine)
+            for engine in ("sparse", "messages")
+        )
+        np.testing.assert_array_equal(one.actions, two.actions)
+
+
+def test_features_that_are_the_kernel_change_no_draw(monkeypatch):
+    monkeypatch.setattr(engines, "PATIENCE", 0.0)
+    problem = ragged(NETWORKS["grid"], 3)
+    contexts = np.concatenate([problem.round(t, 0).contexts for t in range(1, 7)])
+    known, _ = similarity_of(NETWORKS["grid"], 2)
+    kernel = cb.kernels.RBF(2.0)
+    # a reference of all contexts that are ever offered holds the kernel at them
+    plain, featured = (
+        cb.CoopKernelTS(kernel=kernel, similarity=known, ttl=2, features=features)
+        for features in (None, Nystrom(contexts))
+    )
+    expected = cb.play(problem, plain, rounds=6, seed=4, engine="exact").actions
+    found = cb.play(problem, featured, rounds=6, seed=4, engine="sparse").actions
+    np.testing.assert_array_equal(found, expected)
