@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from coopbandits import (
         act,
+        arms,
         errors,
         features,
         kernels,
@@ -79,6 +80,7 @@ __all__ = [
     "Run",
     "Uniform",
     "act",
+    "arms",
     "errors",
     "features",
     "kernels",
@@ -92,6 +94,7 @@ __all__ = [
 
 _ROOMS = (
     "act",
+    "arms",
     "errors",
     "features",
     "kernels",

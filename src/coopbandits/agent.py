@@ -216,8 +216,8 @@ class Agent:
             message.context[None, : self._dim], message.origin
         ):
             raise RemoteProtocolError(
-                f"a message of agent {message.origin} has a context so large that the kernel "
-                "leaves no digits there"
+                f"a message of agent {message.origin} has a context that the kernel cannot take: "
+                "so large that it leaves no digits, or of an arm that there is not"
             )
         is_news, onward = self._relay.accept(message)
         if is_news and message.origin != self.agent:
@@ -366,12 +366,17 @@ class Agent:
                 f"agent {self.agent} uses contexts of {self._dim} numbers, but got contexts of "
                 f"{contexts.shape[1]} numbers"
             )
-        if not self._admits(contexts, self.agent):
+        agents = np.full(len(contexts), self.agent)
+        if not admits(self._plan.border, self.policy.ridge, agents, contexts):
             raise refusal(contexts, self.policy.ridge)
 
     def _admits(self, contexts: Array, origin: int) -> bool:
+        """Tell whether what a peer sent can be learnt from; a peer makes nothing else raise."""
         agents = np.full(len(contexts), origin)
-        return admits(self._plan.border, self.policy.ridge, agents, contexts)
+        try:
+            return admits(self._plan.border, self.policy.ridge, agents, contexts)
+        except InputError:  # an arm that there is not
+            return False
 
     def _learn(self, origin: int, context: Array, y: float) -> None:
         # an agent that follows, or acts at random, has no use for data

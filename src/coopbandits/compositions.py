@@ -16,10 +16,12 @@ Gram matrices of the observations. So for observations indexed by agent and roun
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from coopbandits.arms import On, as_arms
 from coopbandits.arrays import Array, BoolArray, IntArray, short
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import Kernel
@@ -110,3 +112,51 @@ class JointKernel:
     def diagonal(self, u: IntArray, X: Array) -> Array:
         """Evaluate each augmented context with itself: (n,), (n, d) -> (n,)."""
         return self.composition.combine(self.K_z[u, u], self.kernel.diagonal(X))
+
+    @property
+    def related(self) -> BoolArray:
+        """Which agents can tell each other anything: (V, V)."""
+        return self.composition.related(self.K_z)
+
+
+@dataclass(frozen=True, eq=False)
+class ArmJointKernel(JointKernel):
+    """The kernel K over x̃ = (v, a, x), K_z between pairs (v, a); the arm a is a column of contexts.
+
+    K_x sees contexts without that column. K_z is what is left of `pairs` between agents: their mean
+    over arms that are the same.
+
+    Attributes:
+        pairs: (V·A, V·A) K_arm,network; the pair (v, a) has row vA + a.
+        column: Where the arm is.
+    """
+
+    pairs: Array
+    column: int
+
+    def __call__(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
+        """Evaluate every pair: (n,), (n, d), (m,), (m, d) -> (n, m)."""
+        between = np.take(self.pairs[:, self._rows(w, Y)], self._rows(u, X), axis=0)
+        return self.composition.combine(between, self._contexts(X, Y))
+
+    def diagonal(self, u: IntArray, X: Array) -> Array:
+        """Evaluate each augmented context with itself: (n,), (n, d) -> (n,)."""
+        own = np.diagonal(self.pairs)[self._rows(u, X)]
+        return self.composition.combine(own, self._contexts.diagonal(X))
+
+    @property
+    def related(self) -> BoolArray:
+        """Which pairs (v, a) can tell each other anything: (V·A, V·A)."""
+        return self.composition.related(self.pairs)
+
+    @cached_property
+    def _contexts(self) -> On:
+        return On(self.kernel, self.column, others=True)
+
+    @cached_property
+    def _arm(self) -> On:
+        return On(self.kernel, self.column)
+
+    def _rows(self, agents: IntArray, X: Array) -> IntArray:
+        arms = len(self.pairs) // len(self.K_z)
+        return agents * arms + as_arms(self._arm.part(X)[:, 0], arms)

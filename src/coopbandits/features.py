@@ -5,7 +5,7 @@ m² (`similarity/statistics.py`), however many they are. A basis turns a kernel 
 
 | basis | k(x, x') | for |
 |---|---|---|
-| `Exact` | φ(x)ᵀφ(x') | the linear kernel, its multiples and sums; m = d |
+| `Exact` | φ(x)ᵀφ(x') | linear kernels, tables of arms, their multiples, sums and products; m = d |
 | `Fourier` | ≈ φ(x)ᵀφ(x'), error ~ m^(−1/2) | RBF, Matérn, their products, sums, multiples |
 | `Nystrom` | the best φ(x)ᵀφ(x') that a reference sample can give | any kernel |
 | `Leading` | the first few of another basis | a coarse view |
@@ -21,6 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from coopbandits.arms import On, Table
 from coopbandits.arrays import Array, as_contexts, as_count, as_seed, frozen, short
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.kernels import RBF, Added, Kernel, Linear, Matern, Multiplied, Scaled, as_kernel
@@ -44,7 +45,11 @@ class Basis(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The features of a kernel that has finitely many: linear, its multiples and sums."""
+    """The features of a kernel that has finitely many.
+
+    A linear kernel has m = d, a table of arms its rank; those of a sum stand side by side, those of
+    a product are all products. So separate linear arms have φ = e_a ⊗ x, m = A·d.
+    """
 
     def features(self, kernel: Kernel, X: Array) -> Array:
         """Return φ at n contexts: (n, d) -> (n, m)."""
@@ -55,6 +60,13 @@ class Exact:
                 return np.sqrt(kernel.scale) * self.features(kernel.kernel, X)
             case Added():
                 return np.hstack([self.features(part, X) for part in (kernel.left, kernel.right)])
+            case Multiplied():
+                left, right = (self.features(part, X) for part in (kernel.left, kernel.right))
+                return np.einsum("ni,nj->nij", left, right).reshape(len(X), -1)
+            case On():
+                return self.features(kernel.kernel, kernel.part(X))
+            case Table():
+                return np.asarray(kernel.root[kernel.arms(X)])
         raise ParameterError(
             f"{short(kernel)} has no finite exact features; expected a linear kernel, or take the "
             "basis Fourier(…) or Nystrom(…) of coopbandits.features"
@@ -62,9 +74,18 @@ class Exact:
 
     def size(self, kernel: Kernel, dim: int) -> int:
         """Return m for contexts of d numbers."""
-        if isinstance(kernel, Added):
-            return self.size(kernel.left, dim) + self.size(kernel.right, dim)
-        return self.size(kernel.kernel, dim) if isinstance(kernel, Scaled) else dim
+        match kernel:
+            case Scaled():
+                return self.size(kernel.kernel, dim)
+            case Added():
+                return self.size(kernel.left, dim) + self.size(kernel.right, dim)
+            case Multiplied():
+                return self.size(kernel.left, dim) * self.size(kernel.right, dim)
+            case On():
+                return self.size(kernel.kernel, kernel.width(dim))
+            case Table():
+                return int(kernel.root.shape[1])
+        return dim
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +236,11 @@ def exact_or(kernel: Kernel, basis: Basis | None, otherwise: Basis) -> Basis:
 def is_finite(kernel: Kernel) -> bool:
     """Tell whether a kernel has finitely many features, exactly."""
     match kernel:
-        case Linear():
+        case Linear() | Table():
             return True
-        case Scaled():
+        case Scaled() | On():
             return is_finite(kernel.kernel)
-        case Added():
+        case Added() | Multiplied():
             return is_finite(kernel.left) and is_finite(kernel.right)
     return False
 

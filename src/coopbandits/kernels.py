@@ -29,7 +29,7 @@ class Kernel(Protocol):
         ...
 
 
-class _Algebra:
+class Algebra:
     """The operators that every kernel shares."""
 
     def __mul__(self: Kernel, other: Any) -> Kernel:
@@ -46,7 +46,7 @@ class _Algebra:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear(_Algebra):
+class Linear(Algebra):
     r"""Similarity of two action contexts under a linear reward.
 
     $$k(x, x') = (x / \ell)^\top (x' / \ell)$$
@@ -70,7 +70,7 @@ class Linear(_Algebra):
 
 
 @dataclass(frozen=True, slots=True)
-class RBF(_Algebra):
+class RBF(Algebra):
     r"""Similarity of two action contexts under a Gaussian bump.
 
     $$k(x, x') = \exp\bigl(-\lVert (x - x') / \ell \rVert^2 / 2\bigr)$$
@@ -104,7 +104,7 @@ class RBF(_Algebra):
 
 
 @dataclass(frozen=True, slots=True)
-class Matern(_Algebra):
+class Matern(Algebra):
     r"""Similarity of two action contexts under a function of finite smoothness ν.
 
     $$k(x, x') = \frac{2^{1-\nu}}{\Gamma(\nu)} z^\nu K_\nu(z), \qquad
@@ -139,7 +139,7 @@ class Matern(_Algebra):
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled(_Algebra):
+class Scaled(Algebra):
     """A kernel times a number ≥ 0: s·k(x, x'). Made by `s * k`."""
 
     kernel: Kernel
@@ -159,7 +159,7 @@ class Scaled(_Algebra):
 
 
 @dataclass(frozen=True, slots=True)
-class Multiplied(_Algebra):
+class Multiplied(Algebra):
     """The product of two kernels: a(x, x')·b(x, x'). Made by `a * b`."""
 
     left: Kernel
@@ -179,7 +179,7 @@ class Multiplied(_Algebra):
 
 
 @dataclass(frozen=True, slots=True)
-class Added(_Algebra):
+class Added(Algebra):
     """The sum of two kernels: a(x, x') + b(x, x'). Made by `a + b`."""
 
     left: Kernel

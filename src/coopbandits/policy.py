@@ -29,13 +29,14 @@ from coopbandits.listen import Listen
 from coopbandits.messages import lags
 from coopbandits.network import Network, as_network
 from coopbandits.similarity import (
+    ArmNetwork,
     Evidence,
     Given,
     Learned,
     Learner,
     Learnt,
     Similarity,
-    similarity_matrix,
+    joint_kernel,
 )
 from coopbandits.similarity.laplacian import LearntLaplacian
 from coopbandits.similarity.mean_embedding import EmbeddingLearner, FrozenKernel
@@ -111,6 +112,11 @@ class Policy:
         if self.features is not None and not isinstance(self.compose, Hadamard | Kronecker):
             raise ParameterError(
                 "features= needs compose='hadamard'; other compositions take the kernel itself"
+            )
+        if self.features is not None and isinstance(self.similarity, ArmNetwork):
+            raise ParameterError(
+                "features= needs a K_z between agents; ArmNetwork, between arms of agents, takes "
+                "the kernel itself"
             )
 
     def agent(self, agent: int, network: Network, *, seed: int = 0) -> "Agent":
@@ -225,9 +231,8 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
                 )
             kernel = FrozenKernel(policy.kernel, learner, joint)
     else:
-        K_z = frozen(similarity_matrix(policy.similarity, network))
-        learnt = _without_strangers(heard, joint.related(K_z))
-        border = kernel = JointKernel(policy.kernel, K_z, joint)
+        border = kernel = joint_kernel(policy.kernel, policy.similarity, network, joint)
+        learnt = _without_strangers(heard, border.related)
     alone = np.isfinite(learnt).sum(axis=1) == 1
     carrier = policy.listen.carrier(network)
     leaders = policy.act.leaders(network, policy.ttl)
@@ -266,20 +271,26 @@ def _coarse(policy: Policy) -> Learnt:
 
 
 def _without_strangers(heard: Array, related: BoolArray) -> Array:
-    """Drop from each row the agents whom no chain of related agents links to the row's own."""
+    """Drop from each row the agents whom no chain of related agents links to the row's own.
+
+    Where it is arms of agents that are related, (V·A, V·A), a chain may begin and end at any arm.
+    """
     from scipy.sparse import csr_array  # noqa: PLC0415
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
     learnt = np.full_like(heard, np.inf)
+    arms = np.arange(len(related) // len(heard))
     parts: dict[bytes, tuple[IntArray, IntArray]] = {}
     for agent, row in enumerate(np.isfinite(heard)):
         if row.tobytes() not in parts:
             members = np.flatnonzero(row)
-            links = csr_array(related[np.ix_(members, members)].astype(np.int8))
+            rows = (members[:, None] * len(arms) + arms).ravel()
+            links = csr_array(related[np.ix_(rows, rows)].astype(np.int8))
             labels = connected_components(links, directed=False)[1].astype(np.int64)
-            parts[row.tobytes()] = members, labels
+            parts[row.tobytes()] = members, labels.reshape(len(members), len(arms))
         members, labels = parts[row.tobytes()]
-        mine = members[labels == labels[np.searchsorted(members, agent)]]
+        own = labels[np.searchsorted(members, agent)]
+        mine = members[np.isin(labels, own).any(axis=1)]
         learnt[agent, mine] = heard[agent, mine]
     return learnt
 

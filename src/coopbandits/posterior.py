@@ -312,10 +312,10 @@ def admits(kernel: JointKernel, ridge: float, agents: IntArray, X: Array) -> boo
     """Tell whether contexts can be learnt from and asked about: (m,), (m, d).
 
     K(x̃, x̃)/λ must leave digits for a Cholesky factor; by Cauchy-Schwarz that bounds K between
-    contexts too. A kernel that cannot take contexts of this dimension raises here.
+    contexts too. A kernel that cannot take such contexts (their dimension, an arm) raises here.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        kernel.kernel(X[:1], X[:1])
+        kernel(agents[:1], X[:1], agents[:1], X[:1])
         return bool((kernel.diagonal(agents, X) <= _LARGEST_RATIO * ridge).all())
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits import kernels
+from coopbandits import arms, kernels
 
-DIM = 3
+DIM, ARMS = 3, 4
+TABLE = arms.Table([[1.0, 0.5, 0.0, 0.2], [0.5, 2.0, 0, 0], [0, 0, 0, 0], [0.2, 0, 0, 1.0]])
 MADE = [
     kernels.Linear(),
     kernels.Linear(lengthscale=(0.5, 1.0, 2.0)),
@@ -24,14 +25,36 @@ MADE = [
     0.3 * kernels.RBF(),
     kernels.RBF() * kernels.Linear(),
     kernels.RBF(0.5) + 0.5 * kernels.Linear() * kernels.Matern(nu=1.5),
+    TABLE,
+    arms.On(TABLE, 0),
+    arms.On(kernels.Matern(nu=1.5), [0, 2]),
+    arms.On(kernels.RBF((0.5, 2.0)), 1, others=True),
+    arms.kernel(arm=TABLE, context=kernels.RBF()),
+    0.5 * arms.kernel(arm=TABLE, context=kernels.Linear()) + arms.On(kernels.RBF(), 1),
 ]
 
 
-def test_every_kernel_of_the_module_is_under_contract():
+def has_arms(kernel):
+    if kernel == TABLE:
+        return True
+    parts = [getattr(kernel, name, None) for name in ("kernel", "left", "right")]
+    return any(has_arms(part) for part in parts if part is not None)
+
+
+def drawn(kernel, rng, n):
+    """Contexts that a kernel takes: where it has arms, their first number is one."""
+    X = rng.normal(size=(n, DIM))
+    if has_arms(kernel):
+        X[:, 0] = rng.integers(ARMS, size=n)
+    return X[:, :1] if kernel == TABLE else X
+
+
+def test_every_kernel_of_the_package_is_under_contract():
     written = {
         kind
-        for _, kind in inspect.getmembers(kernels, inspect.isclass)
-        if kind.__module__ == kernels.__name__ and dataclasses.is_dataclass(kind)
+        for room in (kernels, arms)
+        for _, kind in inspect.getmembers(room, inspect.isclass)
+        if kind.__module__ == room.__name__ and dataclasses.is_dataclass(kind)
     }
     assert written == {type(kernel) for kernel in MADE}
 
@@ -42,20 +65,21 @@ class TestEveryKernel:
         assert isinstance(kernel, kernels.Kernel)
 
     def test_is_symmetric(self, kernel, rng):
-        X, Y = rng.normal(size=(6, DIM)), rng.normal(size=(5, DIM))
+        X, Y = drawn(kernel, rng, 6), drawn(kernel, rng, 5)
         np.testing.assert_allclose(kernel(X, Y), kernel(Y, X).T, rtol=1e-13, atol=0)
 
     def test_is_positive_semidefinite(self, kernel, rng):
-        X = np.vstack([rng.normal(size=(30, DIM)), np.zeros((2, DIM))])
+        X = drawn(kernel, rng, 32)
+        X[-2:] = 0.0
         eigenvalues = np.linalg.eigvalsh(kernel(X, X))
         assert eigenvalues[0] >= -1e-12 * eigenvalues[-1]
 
     def test_has_the_diagonal_it_says(self, kernel, rng):
-        X = rng.normal(size=(7, DIM))
+        X = drawn(kernel, rng, 7)
         np.testing.assert_allclose(kernel.diagonal(X), np.diag(kernel(X, X)), rtol=1e-13)
 
     def test_evaluates_each_pair_on_its_own(self, kernel, rng):
-        X, Y = rng.normal(size=(4, DIM)), rng.normal(size=(3, DIM))
+        X, Y = drawn(kernel, rng, 4), drawn(kernel, rng, 3)
         K = kernel(X, Y)
         one_by_one = [[kernel(x[None], y[None])[0, 0] for y in Y] for x in X]
         np.testing.assert_allclose(K, one_by_one, rtol=1e-13)
@@ -64,6 +88,9 @@ class TestEveryKernel:
 
     def test_is_finite_at_equal_and_at_far_contexts(self, kernel):
         X = np.array([[0.0] * DIM, [0.0] * DIM, [1e-9] * DIM, [1e3] * DIM])
+        if has_arms(kernel):
+            X[:, 0] = [0, 0, 1, ARMS - 1]
+        X = X[:, :1] if kernel == TABLE else X
         assert np.isfinite(kernel(X, X)).all()
 
     def test_is_a_value(self, kernel):
@@ -72,7 +99,7 @@ class TestEveryKernel:
             setattr(kernel, dataclasses.fields(kernel)[0].name, None)
 
     def test_can_be_scaled_added_and_multiplied(self, kernel, rng):
-        X, Y = rng.normal(size=(4, DIM)), rng.normal(size=(3, DIM))
+        X, Y = drawn(kernel, rng, 4), drawn(kernel, rng, 3)
         other = cb.kernels.RBF(0.8)
         for made, expected in [
             (2.5 * kernel, 2.5 * kernel(X, Y)),

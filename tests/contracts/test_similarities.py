@@ -19,6 +19,7 @@ def made_for(network):
         similarity.Known(contexts=network_contexts(V), kernel=kernels.Matern(nu=1.5)),
         similarity.Clusters(np.arange(V) % 3),
         similarity.Laplacian(0.4),
+        similarity.ArmNetwork(np.kron(np.full((V, V), 0.5) + 0.5 * np.eye(V), np.eye(2)), arms=2),
     ]
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from coopbandits.arrays import Array
-from coopbandits.compositions import Hadamard, Kronecker
+from coopbandits.compositions import ArmJointKernel, Hadamard, Kronecker
 from coopbandits.engines.by_lags import Beliefs, ByLags
 from coopbandits.engines.engine import Algorithm, Engine
 from coopbandits.engines.exchange import Exchange
@@ -82,6 +82,7 @@ def applies(name: str, policy: Policy, worked_out: Plan) -> bool:
         isinstance(policy.compose, Hadamard | Kronecker)
         and not worked_out.in_turn
         and not worked_out.frozen
+        and not isinstance(worked_out.kernel, ArmJointKernel)
     )
     if name == "statistics":
         return sums and is_finite(policy.kernel) and policy.features is None
@@ -98,8 +99,9 @@ def _check(name: str, policy: Policy, worked_out: Plan) -> None:
         )
     kernel = "a linear kernel, " if name == "statistics" else ""
     raise ParameterError(
-        f"the {name} engine needs {kernel}compose='hadamard', agents that decide at the same time "
-        "and embeddings that are not frozen; take engine='exact'"
+        f"the {name} engine needs {kernel}compose='hadamard', a K_z between agents (not ArmNetwork)"
+        ", agents that decide at the same time and embeddings that are not frozen; take "
+        "engine='exact'"
     )
 
 

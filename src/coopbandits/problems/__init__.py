@@ -1,5 +1,6 @@
-"""What do agents face? The paper's two setups, the fully cooperative one, and a user's own."""
+"""What do agents face? The paper's setups, and a user's own."""
 
+from coopbandits.problems.arms import arms
 from coopbandits.problems.clustered_linear import clustered_linear
 from coopbandits.problems.fully_cooperative import fully_cooperative
 from coopbandits.problems.functions import functions
@@ -17,6 +18,7 @@ __all__ = [
     "Round",
     "Simulated",
     "Uniform",
+    "arms",
     "clustered_linear",
     "fully_cooperative",
     "functions",

@@ -1,13 +1,13 @@
 """The paper's setup 2 (5): F drawn in the RKHS of K = K_z ⊙ K_x, with a known norm."""
 
 from coopbandits.arrays import as_count, as_not_negative, as_seed
-from coopbandits.compositions import Composition, JointKernel, composition
+from coopbandits.compositions import Composition, composition
 from coopbandits.kernels import RBF, Kernel, as_kernel
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
 from coopbandits.problems.problem import FreshContexts, Simulated, on_sphere, structure_rng
 from coopbandits.problems.rkhs import Function
-from coopbandits.similarity import Given, Known, similarity_matrix
+from coopbandits.similarity import Given, Known, joint_kernel
 
 
 def kernel(
@@ -43,8 +43,7 @@ def kernel(
     K_x = RBF() if kernel is None else kernel
     if similarity is None:
         similarity = Known(contexts=on_sphere(rng, len(network), d), kernel=RBF())
-    K_z = similarity_matrix(similarity, network)
-    joint = JointKernel(as_kernel(K_x), K_z, composition(compose))
+    joint = joint_kernel(as_kernel(K_x), similarity, network, composition(compose))
     count = as_count(support, "support")
     function = Function.draw(
         joint,

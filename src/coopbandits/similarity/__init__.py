@@ -1,9 +1,10 @@
 """How much is their news worth to me? The network kernel K_z between agents.
 
-Given: `Alone`, `Same`, `Known`, `Clusters`, `Laplacian`. Learnt from what arrives: `Evidence`,
-`MeanEmbedding`, `Learned`, `Laplacian.by_evidence()`.
+Given: `Alone`, `Same`, `Known`, `Clusters`, `Laplacian`, `ArmNetwork`. Learnt from what arrives:
+`Evidence`, `MeanEmbedding`, `Learned`, `Laplacian.by_evidence()`.
 """
 
+from coopbandits.similarity.arm_network import ArmNetwork, joint_kernel
 from coopbandits.similarity.evidence import Evidence
 from coopbandits.similarity.known import Alone, Clusters, Known, Same
 from coopbandits.similarity.laplacian import Laplacian, LearntLaplacian
@@ -22,6 +23,7 @@ from coopbandits.similarity.similarity import (
 
 __all__ = [
     "Alone",
+    "ArmNetwork",
     "Clusters",
     "Evidence",
     "Given",
@@ -37,5 +39,6 @@ __all__ = [
     "Similarity",
     "Views",
     "as_similarity",
+    "joint_kernel",
     "similarity_matrix",
 ]

@@ -1,3 +1,4 @@
+import jsonschema
 import numpy as np
 import pytest
 
@@ -5,6 +6,7 @@ import coopbandits as cb
 from coopbandits.errors import ExperimentError
 from coopbandits.lab.experiments.experiment import Cell, experiment_of, read_experiment
 from coopbandits.lab.experiments.runner import check
+from coopbandits.lab.experiments.schema import experiment_schema
 from coopbandits.lab.experiments.toml_text import to_toml
 from coopbandits.lab.experiments.trial import run_task
 from lab_small import small
@@ -264,3 +266,30 @@ def test_a_policy_that_cannot_play_a_problem_says_so():
     task = next(task for task in experiment.tasks if task.cell.policy == "dist")
     with pytest.raises(ExperimentError, match=r"dist cannot play linear on path .*nearest"):
         run_task(experiment, task)
+
+
+def test_arms_can_be_written_into_a_file(written):
+    table = {"kind": "Table", "matrix": [[1.0, 0.5], [0.5, 1.0]]}
+    pairs = np.kron(np.full((4, 4), 0.5) + 0.5 * np.eye(4), table["matrix"])
+    tables = small(
+        problems={"arms": {"kind": "arms", "arms": 2, "arm": table, "kernel": "Linear", "dim": 2}},
+        policies={
+            "product": {
+                "kind": "EagerKernelUCB", "similarity": "Same",
+                "kernel": {"kind": "arms", "arm": table, "context": "Linear"},
+            },
+            "truth": {"kind": "EagerKernelUCB", "kernel": "truth", "similarity": "Same"},
+            "joint": {
+                "kind": "EagerKernelUCB", "kernel": "Linear",
+                "similarity": {"kind": "ArmNetwork", "matrix": pairs.tolist(), "arms": 2},
+            },
+        },
+    )  # fmt: skip
+    experiment = read_experiment(written(tables))
+    check(experiment)
+    jsonschema.validate(tables, experiment_schema())
+    one, two, _ = (run_task(experiment, task) for task in experiment.tasks[:3])
+    assert (one.regret == two.regret).all()
+    tables["policies"]["product"]["kernel"]["arm"] = "Tabel"
+    with pytest.raises(ExperimentError, match="there is no kernel 'Tabel'; did you mean 'Table'"):
+        check(read_experiment(written(tables)))

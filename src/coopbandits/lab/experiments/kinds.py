@@ -65,16 +65,20 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
         "network": {**{name: getattr(Network, name) for name in generators}, "file": load_network},
         "problem": {
             name: getattr(cb.problems, name)
-            for name in ("clustered_linear", "kernel", "fully_cooperative")
+            for name in ("clustered_linear", "kernel", "fully_cooperative", "arms")
         },
         "policy": {
             **{name: getattr(policies, name) for name in policies.__all__},
             "Policy": Policy,
         },
-        "kernel": _public(cb.kernels, "Linear", "RBF", "Matern"),
+        "kernel": {
+            **_public(cb.kernels, "Linear", "RBF", "Matern"),
+            **_public(cb.arms, "On", "Table"),
+            "arms": cb.arms.kernel,
+        },
         "similarity": _public(
             cb.similarity, "Alone", "Same", "Known", "Clusters", "Laplacian", "MeanEmbedding",
-            "Evidence", "Learned",
+            "Evidence", "Learned", "ArmNetwork",
         ),
         "width": _public(cb.width, "Fixed", "SelfNormalised", "InformationGain", "Srinivas"),
         "noise": _public(cb.problems, "Gaussian", "Uniform", "Bernoulli"),
@@ -84,6 +88,13 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
         ),
         "act": _public(cb.act, "UpperBound", "Sample", "FollowCentre", "AtRandom"),
     }  # fmt: skip
+
+
+def room_of(maker: Callable[..., Any], key: str) -> str:
+    """Return which room an argument's value is from, if it is from any."""
+    if key in ("arm", "context") and maker in (cb.arms.kernel, cb.problems.arms):
+        return "kernel"
+    return key
 
 
 def _public(room: Any, *names: str) -> dict[str, Callable[..., Any]]:
@@ -131,7 +142,10 @@ def _made(room: str, table: Any, path: Path, world: World) -> Any:
             continue
         if key not in known and not _takes_any(maker):
             raise Mistake((*path, key), f"{kind} knows no {key!r}{instead(key, list(known))}")
-        arguments[key] = _value(key, value, (*path, key), world)
+        if room_of(maker, key) != key and isinstance(value, Mapping | str):
+            arguments[key] = _made(room_of(maker, key), value, (*path, key), world)
+        else:
+            arguments[key] = _value(key, value, (*path, key), world)
     missing = [
         name
         for name, parameter in known.items()

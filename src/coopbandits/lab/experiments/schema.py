@@ -9,7 +9,7 @@ import numpy as np
 
 from coopbandits.engines import ENGINES
 from coopbandits.lab.experiments.experiment import EXTRAS, ROOMS, SETTINGS
-from coopbandits.lab.experiments.kinds import HALF_DIAMETER, TRUTH, kinds, parameters
+from coopbandits.lab.experiments.kinds import HALF_DIAMETER, TRUTH, kinds, parameters, room_of
 
 Schema = dict[str, Any]
 
@@ -79,7 +79,12 @@ def _kind(name: str, maker: Callable[..., Any], extras: dict[str, Any]) -> Schem
         for key, parameter in parameters(maker).items()
         if key not in ("network", "problem")
     }
-    properties = {key: _argument(key, hints.get(key)) for key in known}
+    properties = {
+        key: _argument(key, hints.get(key))
+        if room_of(maker, key) == key
+        else {"$ref": f"#/$defs/{room_of(maker, key)}"}
+        for key in known
+    }
     required = [
         key
         for key, parameter in known.items()
