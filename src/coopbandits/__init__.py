@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         width,
     )
     from coopbandits.agent import Agent, Decision
+    from coopbandits.baselines import CLUB, ConsensusUCB
     from coopbandits.messages import Message
     from coopbandits.network import Network
     from coopbandits.policies import (
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
         CoopKernelUCB,
         DistKernelUCB,
         EagerKernelUCB,
+        GoBLin,
         KernelUCB,
+        LaplacianKernelUCB,
         LinUCB,
         NaiveCooperation,
         Uniform,
@@ -53,16 +56,20 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CLUB",
     "GPUCB",
     "IGPUCB",
     "OFUL",
     "Agent",
     "Centralised",
+    "ConsensusUCB",
     "CoopKernelUCB",
     "Decision",
     "DistKernelUCB",
     "EagerKernelUCB",
+    "GoBLin",
     "KernelUCB",
+    "LaplacianKernelUCB",
     "LinUCB",
     "Message",
     "NaiveCooperation",
@@ -95,6 +102,8 @@ _ROOMS = (
 )
 _HOMES = {
     "Agent": "agent",
+    "CLUB": "baselines",
+    "ConsensusUCB": "baselines",
     "Decision": "agent",
     "Message": "messages",
     "Network": "network",

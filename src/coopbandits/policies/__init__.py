@@ -4,9 +4,11 @@ from coopbandits.policies.centralised import Centralised
 from coopbandits.policies.coop_kernel_ucb import CoopKernelUCB
 from coopbandits.policies.dist_kernel_ucb import DistKernelUCB
 from coopbandits.policies.eager_kernel_ucb import EagerKernelUCB
+from coopbandits.policies.goblin import GoBLin
 from coopbandits.policies.gp_ucb import GPUCB
 from coopbandits.policies.igp_ucb import IGPUCB
 from coopbandits.policies.kernel_ucb import KernelUCB
+from coopbandits.policies.laplacian_kernel_ucb import LaplacianKernelUCB
 from coopbandits.policies.lin_ucb import LinUCB
 from coopbandits.policies.naive_cooperation import NaiveCooperation
 from coopbandits.policies.oful import OFUL
@@ -20,7 +22,9 @@ __all__ = [
     "CoopKernelUCB",
     "DistKernelUCB",
     "EagerKernelUCB",
+    "GoBLin",
     "KernelUCB",
+    "LaplacianKernelUCB",
     "LinUCB",
     "NaiveCooperation",
     "Uniform",
