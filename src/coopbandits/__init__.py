@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         width,
     )
     from coopbandits.agent import Agent, Decision
+    from coopbandits.baselines import CLUB, ConsensusUCB
     from coopbandits.messages import Message
     from coopbandits.network import Network
     from coopbandits.policies import (
@@ -45,8 +46,10 @@ if TYPE_CHECKING:
         DistKernelUCB,
         EagerKernelTS,
         EagerKernelUCB,
+        GoBLin,
         KernelTS,
         KernelUCB,
+        LaplacianKernelUCB,
         LinTS,
         LinUCB,
         NaiveCooperation,
@@ -58,19 +61,23 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CLUB",
     "GPUCB",
     "IGPUCB",
     "OFUL",
     "Agent",
     "Centralised",
+    "ConsensusUCB",
     "CoopKernelTS",
     "CoopKernelUCB",
     "Decision",
     "DistKernelUCB",
     "EagerKernelTS",
     "EagerKernelUCB",
+    "GoBLin",
     "KernelTS",
     "KernelUCB",
+    "LaplacianKernelUCB",
     "LinTS",
     "LinUCB",
     "Message",
@@ -106,6 +113,8 @@ _ROOMS = (
 )
 _HOMES = {
     "Agent": "agent",
+    "CLUB": "baselines",
+    "ConsensusUCB": "baselines",
     "Decision": "agent",
     "Message": "messages",
     "Network": "network",

@@ -139,6 +139,26 @@ class Srinivas:
         return np.sqrt(2 * self.norm**2 + 300 * gain * log_t**3)
 
 
+@dataclass(frozen=True, slots=True)
+class Logarithmic:
+    r"""w = (α/√λ)·√(ln(t + 1)), the tunable width of GoB.Lin (Cesa-Bianchi et al. 2013, 5).
+
+    t = n + 1, the number of the decision for an agent with n observations. With the linear kernel
+    w·σ = α·√(xᵀA⁻¹x·ln(t + 1)), A = λI + Σxxᵀ, for every λ.
+
+    Guarantees nothing: α is to be tuned.
+    """
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        _settle(self, alpha=as_not_negative(self.alpha, "alpha"))
+
+    def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
+        """Return w at each of m queries: (m,)."""
+        return self.alpha / np.sqrt(ridge) * np.sqrt(np.log(count + 2.0))
+
+
 def chosen_width(eta: float | None, width: Width | None) -> Width:
     """Settle a policy's `eta=` and `width=`: one of them, or the default `Fixed(1.0)`."""
     if eta is not None and width is not None:

@@ -69,10 +69,11 @@ class ByLags:
         self._beliefs = beliefs
         needed = beliefs.bytes_after(rounds) if policy.act.judges else 0.0
         if needed > memory_limit:
+            other = "take lag=1, or " if self._plan.in_turn else "take engine='sparse', or "
             raise ParameterError(
                 f"{rounds} rounds of {policy.name} need about {needed / 1e9:.1f} GB for the "
                 f"{name} engine, above memory_limit={memory_limit:.3g} bytes; raise the limit, "
-                + ("take engine='sparse', or " if name == "exact" else "or ")
+                + (other if name == "exact" else "or ")
                 + "play fewer rounds, a smaller ttl or a sparser network"
             )
         self._record = Record(self._plan, rounds)

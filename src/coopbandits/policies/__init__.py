@@ -6,10 +6,12 @@ from coopbandits.policies.coop_kernel_ucb import CoopKernelUCB
 from coopbandits.policies.dist_kernel_ucb import DistKernelUCB
 from coopbandits.policies.eager_kernel_ts import EagerKernelTS
 from coopbandits.policies.eager_kernel_ucb import EagerKernelUCB
+from coopbandits.policies.goblin import GoBLin
 from coopbandits.policies.gp_ucb import GPUCB
 from coopbandits.policies.igp_ucb import IGPUCB
 from coopbandits.policies.kernel_ts import KernelTS
 from coopbandits.policies.kernel_ucb import KernelUCB
+from coopbandits.policies.laplacian_kernel_ucb import LaplacianKernelUCB
 from coopbandits.policies.lin_ts import LinTS
 from coopbandits.policies.lin_ucb import LinUCB
 from coopbandits.policies.naive_cooperation import NaiveCooperation
@@ -26,8 +28,10 @@ __all__ = [
     "DistKernelUCB",
     "EagerKernelTS",
     "EagerKernelUCB",
+    "GoBLin",
     "KernelTS",
     "KernelUCB",
+    "LaplacianKernelUCB",
     "LinTS",
     "LinUCB",
     "NaiveCooperation",

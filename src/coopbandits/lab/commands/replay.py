@@ -100,8 +100,9 @@ def configured(name: str, fits: _Fits, ttl: int) -> tuple[Policy, float]:
         "OFUL": SelfNormalised(norm=norm, noise=fit.noise),
         "GPUCB": Srinivas(norm=norm),
         "IGPUCB": InformationGain(norm=norm, noise=fit.noise),
+        "LaplacianKernelUCB": SelfNormalised(norm=norm, noise=fit.noise),
     }
-    answers = {"kernel": kernel, "ridge": ridge, "ttl": ttl, "eta": fit.eta}
+    answers = {"kernel": kernel, "ridge": ridge, "ttl": ttl, "eta": fit.eta, "alpha": fit.eta}
     if name in widths:
         answers["width"] = widths[name]
     return make(**{key: answers[key] for key in answers if key in takes}), fit.centre

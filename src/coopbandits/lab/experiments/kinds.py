@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 import coopbandits as cb
-from coopbandits import policies
+from coopbandits import baselines, policies
 from coopbandits.arrays import short
 from coopbandits.engines import Algorithm
 from coopbandits.errors import CoopBanditsError, ExperimentError
@@ -69,6 +69,7 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
         },
         "policy": {
             **{name: getattr(policies, name) for name in policies.__all__},
+            **{name: getattr(baselines, name) for name in baselines.__all__},
             "Policy": Policy,
         },
         "kernel": {
@@ -80,7 +81,9 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
             cb.similarity, "Alone", "Same", "Known", "Clusters", "Laplacian", "MeanEmbedding",
             "Evidence", "Learned", "ArmNetwork",
         ),
-        "width": _public(cb.width, "Fixed", "SelfNormalised", "InformationGain", "Srinivas"),
+        "width": _public(
+            cb.width, "Fixed", "SelfNormalised", "InformationGain", "Srinivas", "Logarithmic"
+        ),
         "noise": _public(cb.problems, "Gaussian", "Uniform", "Bernoulli"),
         "features": _public(cb.features, "Fourier", "Nystrom"),
         "listen": _public(
