@@ -13,11 +13,9 @@ The rules:
    another d are dropped then.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from coopbandits import snapshot
 from coopbandits.act import first_best
@@ -41,14 +39,12 @@ from coopbandits.errors import (
     ParameterError,
     RemoteProtocolError,
     ShapeError,
-    StateError,
 )
 from coopbandits.messages import Message, Relay
 from coopbandits.model import Ahead, Attachments, Model, Observation
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
 from coopbandits.posterior import admits, refusal
-from coopbandits.similarity import Loadings
 from coopbandits.similarity.mean_embedding import FrozenKernel
 from coopbandits.summed_model import SummedModel
 
@@ -241,42 +237,7 @@ class Agent:
 
     def to_bytes(self) -> bytes:
         """Store the agent, without its policy and network; versioned, no pickle."""
-        width = 0 if self._dim is None else self._attachments.width(self._dim)
-        opened = sorted(self._open)
-        sizes = [len(context) for _, context, _ in self._observations]
-        header = {
-            "agent": self.agent,
-            "policy": self.policy.fingerprint,
-            "network": self.network.fingerprint,
-            "round": self._round,
-            "dim": self._dim,
-            "arm_round": None if self._arm is None else self._arm[0],
-            "rng": self._rng.bit_generator.state,
-        }
-        arrays = {
-            "blocks": np.array(
-                self._model.blocks if isinstance(self._model, Model) else [], dtype=np.int64
-            ),
-            "origins": np.array([o for o, _, _ in self._observations], dtype=np.int64),
-            "rewards": np.array([y for _, _, y in self._observations]),
-            "sizes": np.array(sizes, dtype=np.int64),
-            "contexts": np.concatenate([np.empty(0), *(x for _, x, _ in self._observations)]),
-            "open": np.array(opened, dtype=np.int64),
-            "open_contexts": np.array([self._open[i] for i in opened]).reshape(len(opened), width),
-            "hops": np.array(
-                [[o, r, h] for (o, r), h in self._relay.hops.items()], dtype=np.int64
-            ).reshape(-1, 3),
-            "arm": np.empty(0) if self._arm is None else self._arm[1],
-        }
-        if self._relay.settled:
-            arrays["settled"] = np.array(list(self._relay.settled.items()), dtype=np.int64)
-        if isinstance(self._model, SummedModel):
-            arrays["sums"], arrays["summaries"] = self._model.sums, self._model.summaries
-            arrays["U"], arrays["delta"] = self._model.loadings.U, self._model.loadings.delta
-        if self._plan.learner is not None:
-            header["estimated"] = self._model.estimated if self._model else 0
-            arrays["sample"] = self._attachments.sample
-        return snapshot.pack(header, arrays)
+        return snapshot.stored(self)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, policy: Policy, network: Network) -> "Agent":
@@ -286,77 +247,7 @@ class Agent:
         make it use ids again that neighbours and late rewards know already (docs/deploy.md).
         """
         _check_kinds(policy, network)
-        header, arrays = snapshot.unpack(data)
-        for what, expected in [("policy", policy.fingerprint), ("network", network.fingerprint)]:
-            if header.get(what) != expected:
-                raise StateError(
-                    f"the agent was stored under another {what}; restore it with the one that it "
-                    "was made with"
-                )
-        try:
-            return cls(policy, network, header["agent"])._refilled(header, arrays)
-        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-            raise StateError(f"the stored agent's contents make no sense: {error!r}") from error
-
-    def _refilled(self, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> "Agent":
-        self._round, self._dim = as_count(header["round"], "round", least=0), header["dim"]
-        self._rng.bit_generator.state = header["rng"]
-        ends, origins = np.cumsum(arrays["sizes"]), arrays["origins"]
-        if (
-            ends[-1:].sum() != len(arrays["contexts"])
-            or arrays["blocks"].sum() > len(origins)
-            or not np.isin(origins, np.arange(len(self.network))).all()
-            or (arrays["hops"] < [0, 1, 1]).any()
-        ):
-            raise ValueError("its arrays do not fit each other")
-        contexts = np.split(arrays["contexts"], ends)[:-1]
-        self._observations = [
-            (int(o), frozen(x), float(y))
-            for o, x, y in zip(origins, contexts, arrays["rewards"], strict=True)
-        ]
-        self._open = {
-            int(i): frozen(x) for i, x in zip(arrays["open"], arrays["open_contexts"], strict=True)
-        }
-        self._relay.hops = {(int(o), int(r)): int(h) for o, r, h in arrays["hops"]}
-        settled = arrays.get("settled", np.empty((0, 2), dtype=np.int64))
-        self._relay.settled = {int(o): as_count(int(r), "round") for o, r in settled}
-        if header["arm_round"] is not None:
-            self._arm = (as_count(header["arm_round"], "round"), frozen(arrays["arm"]))
-        blocks = arrays["blocks"].tolist()
-        estimated = 0
-        if self._plan.learner is not None:
-            estimated = as_count(header["estimated"], "estimated", least=0)
-            self._attachments = Attachments(self._plan, sample=arrays["sample"])
-        if blocks and estimated not in (0, blocks[0]):
-            raise ValueError("its arrays do not fit each other")
-        if blocks:
-            model = self._new_model(self._dim)
-            assert isinstance(model, Model)
-            model.replay(self._observations, blocks, estimated)
-            self._model = model
-        if "sums" in arrays:
-            self._model = self._summed(arrays, estimated)
-        return self
-
-    def _summed(self, arrays: dict[str, npt.NDArray[Any]], count: int) -> SummedModel:
-        """Put a stored model of sums together again."""
-        empty = self._new_model(self._dim)
-        if not isinstance(empty, SummedModel):
-            raise ValueError("its policy keeps no sums")
-        loadings = Loadings(arrays["U"], arrays["delta"])
-        fits = (arrays["sums"].shape, arrays["summaries"].shape) == (
-            empty.sums.shape,
-            empty.summaries.shape,
-        ) and loadings.U.shape[:2] == loadings.delta.shape == empty.loadings.delta.shape
-        if not fits:
-            raise ValueError("its arrays do not fit each other")
-        return replace(
-            empty,
-            sums=arrays["sums"],
-            summaries=arrays["summaries"],
-            loadings=loadings,
-            estimated=count,
-        )
+        return snapshot.restored(data, policy, network)
 
     def _check_own(self, contexts: Array) -> None:
         if self._dim not in (None, contexts.shape[1]):
