@@ -27,11 +27,13 @@ if TYPE_CHECKING:
         kernels,
         listen,
         problems,
+        say,
         similarity,
         theory,
         width,
     )
     from coopbandits.agent import Agent, Decision
+    from coopbandits.digests import Digest
     from coopbandits.messages import Message
     from coopbandits.network import Network
     from coopbandits.policies import (
@@ -60,6 +62,7 @@ __all__ = [
     "Centralised",
     "CoopKernelUCB",
     "Decision",
+    "Digest",
     "DistKernelUCB",
     "EagerKernelUCB",
     "KernelUCB",
@@ -77,6 +80,7 @@ __all__ = [
     "listen",
     "play",
     "problems",
+    "say",
     "similarity",
     "theory",
     "width",
@@ -89,6 +93,7 @@ _ROOMS = (
     "kernels",
     "listen",
     "problems",
+    "say",
     "similarity",
     "theory",
     "width",
@@ -96,6 +101,7 @@ _ROOMS = (
 _HOMES = {
     "Agent": "agent",
     "Decision": "agent",
+    "Digest": "digests",
     "Message": "messages",
     "Network": "network",
     "Policy": "policy",

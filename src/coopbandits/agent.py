@@ -6,13 +6,15 @@ The rules:
    round. An agent that knows nothing yet chooses at random (in a simulation: the first round).
    `preview` answers the same and opens nothing.
 2. `reward` closes a decision, whenever and in whatever order, or never; it returns what to send to
-   `recipients`. `receive` takes a peer's message and returns what to hand on to `recipients` in
-   the next round. `observe` takes history from before the start; it is told to nobody.
+   `recipients`: one message, or none or many as the policy's `say` has it. `receive` takes a peer's
+   message and returns what to hand on to `recipients` in the next round. `observe` takes history
+   from before the start; it is told to nobody.
 3. A call that raises has changed nothing. A peer can only cause a `RemoteProtocolError`.
 4. The first context that the agent's own user gives fixes d. Messages that came before and have
    another d are dropped then.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +35,7 @@ from coopbandits.arrays import (
     short,
 )
 from coopbandits.compositions import JointKernel
+from coopbandits.digests import Digest, DigestRelay, News, sound
 from coopbandits.errors import (
     InputError,
     LocalProtocolError,
@@ -46,6 +49,7 @@ from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
 from coopbandits.posterior import admits, refusal
 from coopbandits.similarity.mean_embedding import FrozenKernel
+from coopbandits.speaker import Speaker
 from coopbandits.summed_model import SummedModel
 
 # With features, observations wait for the next decision, but no more of them than this.
@@ -78,10 +82,13 @@ class Agent:
         self.agent = as_agent(agent, len(network))
         self._rng = agent_rng(as_seed(seed), self.agent)
         self._relay = Relay(self.agent, agents=len(network), ttl=policy.ttl)
+        self._digest_relay = DigestRelay(self.agent, agents=len(network), ttl=policy.ttl)
+        self._speaker = Speaker(policy, self._relay, self._digest_relay)
         self._round = 0
         self._dim: int | None = None
         self._open: dict[int, Array] = {}
         self._observations: list[Observation] = []
+        self._digests: dict[int, Digest] = {}  # the newest of each, where sums are told
         self._model: Model | SummedModel | None = None  # once d is known
         self._attachments = Attachments(self._plan)
         self._leader = int(self._plan.leaders[self.agent])
@@ -93,8 +100,10 @@ class Agent:
     @property
     def known(self) -> int:
         """How many observations the agent has learnt from, its own and others'."""
-        learnt = self._model.known if isinstance(self._model, SummedModel) else 0
-        return learnt + len(self._observations)
+        model = self._model if isinstance(self._model, SummedModel) else None
+        pending = sum(digest.count for digest in self._digests.values())
+        learnt = model.known_without(self._digests) if model else 0
+        return learnt + pending + len(self._observations)
 
     @property
     def recipients(self) -> IntArray:
@@ -140,19 +149,20 @@ class Agent:
         """Choose one of K offered actions: (K, d)."""
         offered = as_contexts(contexts)
         self._check_own(offered)
-        held = self._observations, self._arm, self._model
+        held = self._observations, self._arm, self._model, self._digests
         self._attachments.with_choice(offered, 0)  # what it cannot take raises before all else
         try:
             index, facts = self._choose(offered)
             attachments = self._attachments.with_choice(offered, index)
         except Exception:
-            self._observations, self._arm, self._model = held
+            self._observations, self._arm, self._model, self._digests = held
             raise
         self._attachments = attachments
         self._dim = offered.shape[1]
         self._round += 1
         context = frozen(offered[index].copy())
         self._open[self._round] = frozen(np.append(context, attachments.newest))
+        self._speaker.decided(self._round, facts[1])
         return Decision(self._round, index, context, *facts)
 
     def preview(self, contexts: object) -> int:
@@ -163,20 +173,21 @@ class Agent:
         """
         offered = as_contexts(contexts)
         self._check_own(offered)
-        held, drawn = (self._observations, self._arm, self._model), self._rng.bit_generator.state
+        held = self._observations, self._arm, self._model, self._digests
+        drawn = self._rng.bit_generator.state
         self._attachments.with_choice(offered, 0)
         try:
             index, _ = self._choose(offered)
         except Exception:
-            self._observations, self._arm, self._model = held
+            self._observations, self._arm, self._model, self._digests = held
             raise
         finally:
             self._rng.bit_generator.state = drawn
         self._dim = offered.shape[1]
         return index
 
-    def reward(self, decision: int, y: float) -> list[Message]:
-        """Learn what a decision brought, and return the message to send to `recipients`."""
+    def reward(self, decision: int, y: float) -> list[News]:
+        """Learn what a decision brought, and return what to send to `recipients`."""
         value = as_reward(y)
         if not is_whole(decision):
             raise LocalProtocolError(
@@ -188,18 +199,27 @@ class Agent:
                 if 1 <= decision <= self._round
                 else f"there is no decision {decision}; agent {self.agent} has taken {self._round}"
             )
-        context = self._open.pop(decision)
+        context = self._open[decision]
+        told = self._speaker.rewarded(int(decision), context, value, self._adds_up())
+        del self._open[decision]
         self._learn(self.agent, context, value)
-        message = self._relay.send(int(decision), context, value)
-        return [message] if len(self.recipients) else []
+        return told if len(self.recipients) else []
 
-    def receive(self, message: Message) -> list[Message]:
+    def receive(self, message: News) -> list[News]:
         """Take a peer's message, and return what to hand on to `recipients` in the next round."""
-        if not isinstance(message, Message):
+        expected = Digest if self.policy.say.sums else Message
+        if not isinstance(message, News):
             raise InputError(
-                f"receive takes a Message, got {short(message)}; decode bytes with "
-                "Message.from_bytes"
+                f"receive takes a {expected.__name__}, got {short(message)}; decode bytes with "
+                f"{expected.__name__}.from_bytes"
             )
+        if not isinstance(message, expected):
+            raise RemoteProtocolError(
+                f"a {type(message).__name__} of agent {short(message.origin)} came, but the "
+                f"agents of this policy send each a {expected.__name__}"
+            )
+        if isinstance(message, Digest):
+            return self._receive_digest(message)
         message = self._relay.check(message)
         if self._dim is not None and len(message.context) != self._attachments.width(self._dim):
             raise RemoteProtocolError(
@@ -221,7 +241,42 @@ class Agent:
                 self._arm is None or message.round > self._arm[0]
             ):
                 self._arm = (message.round, message.context)
-        return onward
+        return [*onward]
+
+    def _receive_digest(self, digest: Digest) -> list[News]:
+        digest = self._digest_relay.check(digest)
+        if self._dim is not None:
+            digest = self._sound(digest, self._dim)
+        is_news, onward = self._digest_relay.accept(digest)
+        if (
+            is_news
+            and digest.origin != self.agent
+            and np.isfinite(self._plan.lags[self.agent, digest.origin])
+            and self.policy.act.judges
+        ):
+            self._digests = {**self._digests, digest.origin: digest}
+        return [*onward]
+
+    def _sound(self, digest: Digest, dim: int) -> Digest:
+        """Refuse a digest that observations of d numbers cannot add up to."""
+        model = self._model or self._new_model(dim)
+        assert isinstance(model, SummedModel)
+        assert self.policy.features is not None
+        return sound(
+            digest,
+            m=self.policy.features.size(self.policy.kernel, dim),
+            p=model.summaries.shape[1],
+            ridge=self.policy.ridge,
+            scale=float(self._plan.border.K_z[digest.origin, digest.origin]),
+        )
+
+    def _adds_up(self) -> SummedModel | None:
+        """Return what adds own observations up, where sums are told."""
+        if not self.policy.say.sums:
+            return None
+        model = self._model or self._new_model(self._dim)
+        assert isinstance(model, SummedModel)
+        return model
 
     def observe(self, context: object, y: float) -> None:
         """Learn one observation from history: (d,) and its reward. Nobody is told.
@@ -274,7 +329,8 @@ class Agent:
         if self._dim is not None:
             model = self._model or self._new_model(self._dim)
             assert isinstance(model, SummedModel)
-            self._model, self._observations = model.learnt(self._observations), []
+            model = model.learnt(self._observations, self._digests.values())
+            self._model, self._observations, self._digests = model, [], {}
 
     def _drop_misfits(self, dim: int) -> None:
         if self._dim is None:
@@ -289,6 +345,10 @@ class Agent:
                 or not self._admits(self._arm[1][None, :dim], self._leader)
             ):
                 self._arm = None
+            heard, self._digests = self._digests, {}
+            for origin, digest in heard.items():
+                with suppress(RemoteProtocolError):
+                    self._digests[origin] = self._sound(digest, dim)
 
     def _choose(
         self, offered: Array
@@ -307,7 +367,7 @@ class Agent:
         model = self._model or self._new_model(offered.shape[1])
         ahead: Ahead | None = None
         if isinstance(model, SummedModel):
-            model = model.learnt(self._observations)
+            model = model.learnt(self._observations, self._digests.values())
             belief = model.predict(offered)
         else:
             ahead = model.ahead(self._observations)
@@ -322,7 +382,7 @@ class Agent:
         if ahead is not None:
             self._model = ahead.commit()
         else:  # what is in the sums need not be kept
-            self._model, self._observations = model, []
+            self._model, self._observations, self._digests = model, [], {}
         if belief.count[0] == 0:  # Alg. 1, l. 4-5
             index = int(self._rng.integers(len(offered)))
         else:

@@ -18,10 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from coopbandits.arrays import as_bytes, as_count, frozen
-from coopbandits.errors import StateError
+from coopbandits.digests import Digest, checked
+from coopbandits.errors import RemoteProtocolError, StateError
 from coopbandits.model import Attachments, Model
 from coopbandits.network import Network
 from coopbandits.policy import Policy
+from coopbandits.say import Everything
 from coopbandits.similarity import Loadings
 from coopbandits.summed_model import SummedModel
 
@@ -117,6 +119,9 @@ def stored(agent: "Agent") -> bytes:
     if agent._plan.learner is not None:
         header["estimated"] = model.estimated if model else 0
         arrays["sample"] = agent._attachments.sample
+    if not isinstance(agent.policy.say, Everything):
+        header["before"] = agent._speaker.before
+        arrays |= _untold(agent)
     return pack(header, arrays)
 
 
@@ -132,7 +137,14 @@ def restored(data: bytes, policy: Policy, network: Network) -> "Agent":
     try:
         agent = policy.agent(header["agent"], network)
         _refill(agent, header, arrays)
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+    except (
+        AttributeError,
+        LookupError,
+        OverflowError,
+        RemoteProtocolError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise StateError(f"the stored agent's contents make no sense: {error!r}") from error
     return agent
 
@@ -161,7 +173,63 @@ def _refill(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
     agent._relay.settled = {int(o): as_count(int(r), "round") for o, r in settled}
     if header["arm_round"] is not None:
         agent._arm = (as_count(header["arm_round"], "round"), frozen(arrays["arm"]))
+    if not isinstance(agent.policy.say, Everything):
+        agent._speaker.before = as_count(header["before"], "before", least=0)
+        _take_back(agent, arrays)
     _relearn(agent, header, arrays)
+
+
+def _untold(agent: "Agent") -> Arrays:
+    """Return what an agent has not told yet, and the digests that it has heard and not learnt."""
+    speaker, digests = agent._speaker, list(agent._digests.values())
+    ids, contexts, rewards = zip(*speaker.held, strict=True) if speaker.held else ((), (), ())
+    return {
+        "surprise_ids": np.array(list(speaker.surprise), dtype=np.int64),
+        "surprise": np.array(list(speaker.surprise.values())),
+        "waiting": np.array(speaker.waiting),
+        "held_ids": np.array(ids, dtype=np.int64),
+        "held_contexts": np.array(contexts).reshape(len(ids), -1 if ids else 0),
+        "held_rewards": np.array(rewards),
+        "told_sums": speaker.sums,
+        "told_summaries": speaker.summaries,
+        "newest": np.array(
+            [[*key, round_] for key, round_ in agent._digest_relay.newest.items()], dtype=np.int64
+        ).reshape(-1, 3),
+        "digests": np.array(
+            [[d.origin, d.round, d.ttl, len(d.sums), len(d.summaries)] for d in digests],
+            dtype=np.int64,
+        ).reshape(-1, 5),
+        "digest_numbers": np.concatenate(
+            [np.empty(0), *(part for d in digests for part in (d.sums, d.summaries))]
+        ),
+    }
+
+
+def _take_back(agent: "Agent", arrays: Arrays) -> None:
+    """Read what `_untold` returned."""
+    speaker = agent._speaker
+    speaker.surprise = {
+        int(i): float(s) for i, s in zip(arrays["surprise_ids"], arrays["surprise"], strict=True)
+    }
+    speaker.waiting = arrays["waiting"].tolist()
+    speaker.held = [
+        (int(i), frozen(x), float(y))
+        for i, x, y in zip(
+            arrays["held_ids"], arrays["held_contexts"], arrays["held_rewards"], strict=True
+        )
+    ]
+    speaker.sums, speaker.summaries = arrays["told_sums"], arrays["told_summaries"]
+    agent._digest_relay.newest = {(int(o), int(h)): int(r) for o, h, r in arrays["newest"]}
+    ends = np.cumsum(arrays["digests"][:, 3:].reshape(-1))
+    if set(speaker.surprise) != set(agent._open) or ends[-1:].sum() != len(
+        arrays["digest_numbers"]
+    ):
+        raise ValueError("its arrays do not fit each other")
+    parts = np.split(arrays["digest_numbers"], ends)
+    for (origin, round_, ttl, _, _), sums, summaries in zip(
+        arrays["digests"].tolist(), parts[:-1:2], parts[1::2], strict=True
+    ):
+        agent._digests[origin] = checked(Digest(round_, origin, sums, summaries, ttl))
 
 
 def _relearn(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
