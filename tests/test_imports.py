@@ -21,6 +21,7 @@ ALLOWED = {
     "scipy",
     # pure parts of the standard library
     "collections",
+    "contextlib",
     "dataclasses",
     "functools",
     "hashlib",

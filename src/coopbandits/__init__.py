@@ -28,12 +28,14 @@ if TYPE_CHECKING:
         kernels,
         listen,
         problems,
+        say,
         similarity,
         theory,
         width,
     )
     from coopbandits.agent import Agent, Decision
     from coopbandits.baselines import CLUB, ConsensusUCB
+    from coopbandits.digests import Digest
     from coopbandits.messages import Message
     from coopbandits.network import Network
     from coopbandits.policies import (
@@ -71,6 +73,7 @@ __all__ = [
     "CoopKernelTS",
     "CoopKernelUCB",
     "Decision",
+    "Digest",
     "DistKernelUCB",
     "EagerKernelTS",
     "EagerKernelUCB",
@@ -94,6 +97,7 @@ __all__ = [
     "listen",
     "play",
     "problems",
+    "say",
     "similarity",
     "theory",
     "width",
@@ -107,6 +111,7 @@ _ROOMS = (
     "kernels",
     "listen",
     "problems",
+    "say",
     "similarity",
     "theory",
     "width",
@@ -116,6 +121,7 @@ _HOMES = {
     "CLUB": "baselines",
     "ConsensusUCB": "baselines",
     "Decision": "agent",
+    "Digest": "digests",
     "Message": "messages",
     "Network": "network",
     "Policy": "policy",

@@ -6,18 +6,18 @@ The rules:
    round. An agent that knows nothing yet chooses at random (in a simulation: the first round).
    `preview` answers the same and opens nothing.
 2. `reward` closes a decision, whenever and in whatever order, or never; it returns what to send to
-   `recipients`. `receive` takes a peer's message and returns what to hand on to `recipients` in
-   the next round. `observe` takes history from before the start; it is told to nobody.
+   `recipients`: one message, or none or many as the policy's `say` has it. `receive` takes a peer's
+   message and returns what to hand on to `recipients` in the next round. `observe` takes history
+   from before the start; it is told to nobody.
 3. A call that raises has changed nothing. A peer can only cause a `RemoteProtocolError`.
 4. The first context that the agent's own user gives fixes d. Messages that came before and have
    another d are dropped then.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from coopbandits import snapshot
 from coopbandits.act import draws, first_best
@@ -36,21 +36,21 @@ from coopbandits.arrays import (
 )
 from coopbandits.compositions import JointKernel
 from coopbandits.covariances import drawn
+from coopbandits.digests import Digest, DigestRelay, News, sound
 from coopbandits.errors import (
     InputError,
     LocalProtocolError,
     ParameterError,
     RemoteProtocolError,
     ShapeError,
-    StateError,
 )
 from coopbandits.messages import Message, Relay
 from coopbandits.model import Ahead, Attachments, Model, Observation
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
 from coopbandits.posterior import Belief, admits, refusal
-from coopbandits.similarity import Loadings
 from coopbandits.similarity.mean_embedding import FrozenKernel
+from coopbandits.speaker import Speaker
 from coopbandits.summed_model import SummedModel
 
 # With features, observations wait for the next decision, but no more of them than this.
@@ -83,10 +83,13 @@ class Agent:
         self.agent = as_agent(agent, len(network))
         self._rng = agent_rng(as_seed(seed), self.agent)
         self._relay = Relay(self.agent, agents=len(network), ttl=policy.ttl)
+        self._digest_relay = DigestRelay(self.agent, agents=len(network), ttl=policy.ttl)
+        self._speaker = Speaker(policy, self._relay, self._digest_relay)
         self._round = 0
         self._dim: int | None = None
         self._open: dict[int, Array] = {}
         self._observations: list[Observation] = []
+        self._digests: dict[int, Digest] = {}  # the newest of each, where sums are told
         self._model: Model | SummedModel | None = None  # once d is known
         self._attachments = Attachments(self._plan)
         self._leader = int(self._plan.leaders[self.agent])
@@ -98,8 +101,10 @@ class Agent:
     @property
     def known(self) -> int:
         """How many observations the agent has learnt from, its own and others'."""
-        learnt = self._model.known if isinstance(self._model, SummedModel) else 0
-        return learnt + len(self._observations)
+        model = self._model if isinstance(self._model, SummedModel) else None
+        pending = sum(digest.count for digest in self._digests.values())
+        learnt = model.known_without(self._digests) if model else 0
+        return learnt + pending + len(self._observations)
 
     @property
     def recipients(self) -> IntArray:
@@ -145,13 +150,14 @@ class Agent:
         """Choose one of K offered actions: (K, d)."""
         offered = as_contexts(contexts)
         self._check_own(offered)
-        held, used = (self._observations, self._arm, self._model), self._rng.bit_generator.state
+        held = self._observations, self._arm, self._model, self._digests
+        used = self._rng.bit_generator.state
         self._attachments.with_choice(offered, 0)  # what it cannot take raises before all else
         try:
             index, facts = self._choose(offered)
             attachments = self._attachments.with_choice(offered, index)
         except Exception:
-            self._observations, self._arm, self._model = held
+            self._observations, self._arm, self._model, self._digests = held
             self._rng.bit_generator.state = used
             raise
         self._attachments = attachments
@@ -159,6 +165,7 @@ class Agent:
         self._round += 1
         context = frozen(offered[index].copy())
         self._open[self._round] = frozen(np.append(context, attachments.newest))
+        self._speaker.decided(self._round, facts[1])
         return Decision(self._round, index, context, *facts)
 
     def preview(self, contexts: object) -> int:
@@ -169,20 +176,21 @@ class Agent:
         """
         offered = as_contexts(contexts)
         self._check_own(offered)
-        held, used = (self._observations, self._arm, self._model), self._rng.bit_generator.state
+        held = self._observations, self._arm, self._model, self._digests
+        used = self._rng.bit_generator.state
         self._attachments.with_choice(offered, 0)
         try:
             index, _ = self._choose(offered)
         except Exception:
-            self._observations, self._arm, self._model = held
+            self._observations, self._arm, self._model, self._digests = held
             raise
         finally:
             self._rng.bit_generator.state = used
         self._dim = offered.shape[1]
         return index
 
-    def reward(self, decision: int, y: float) -> list[Message]:
-        """Learn what a decision brought, and return the message to send to `recipients`."""
+    def reward(self, decision: int, y: float) -> list[News]:
+        """Learn what a decision brought, and return what to send to `recipients`."""
         value = as_reward(y)
         if not is_whole(decision):
             raise LocalProtocolError(
@@ -194,18 +202,27 @@ class Agent:
                 if 1 <= decision <= self._round
                 else f"there is no decision {decision}; agent {self.agent} has taken {self._round}"
             )
-        context = self._open.pop(decision)
+        context = self._open[decision]
+        told = self._speaker.rewarded(int(decision), context, value, self._adds_up())
+        del self._open[decision]
         self._learn(self.agent, context, value)
-        message = self._relay.send(int(decision), context, value)
-        return [message] if len(self.recipients) else []
+        return told if len(self.recipients) else []
 
-    def receive(self, message: Message) -> list[Message]:
+    def receive(self, message: News) -> list[News]:
         """Take a peer's message, and return what to hand on to `recipients` in the next round."""
-        if not isinstance(message, Message):
+        expected = Digest if self.policy.say.sums else Message
+        if not isinstance(message, News):
             raise InputError(
-                f"receive takes a Message, got {short(message)}; decode bytes with "
-                "Message.from_bytes"
+                f"receive takes a {expected.__name__}, got {short(message)}; decode bytes with "
+                f"{expected.__name__}.from_bytes"
             )
+        if not isinstance(message, expected):
+            raise RemoteProtocolError(
+                f"a {type(message).__name__} of agent {short(message.origin)} came, but the "
+                f"agents of this policy send each a {expected.__name__}"
+            )
+        if isinstance(message, Digest):
+            return self._receive_digest(message)
         message = self._relay.check(message)
         if self._dim is not None and len(message.context) != self._attachments.width(self._dim):
             raise RemoteProtocolError(
@@ -227,7 +244,42 @@ class Agent:
                 self._arm is None or message.round > self._arm[0]
             ):
                 self._arm = (message.round, message.context)
-        return onward
+        return [*onward]
+
+    def _receive_digest(self, digest: Digest) -> list[News]:
+        digest = self._digest_relay.check(digest)
+        if self._dim is not None:
+            digest = self._sound(digest, self._dim)
+        is_news, onward = self._digest_relay.accept(digest)
+        if (
+            is_news
+            and digest.origin != self.agent
+            and np.isfinite(self._plan.lags[self.agent, digest.origin])
+            and self.policy.act.judges
+        ):
+            self._digests = {**self._digests, digest.origin: digest}
+        return [*onward]
+
+    def _sound(self, digest: Digest, dim: int) -> Digest:
+        """Refuse a digest that observations of d numbers cannot add up to."""
+        model = self._model or self._new_model(dim)
+        assert isinstance(model, SummedModel)
+        assert self.policy.features is not None
+        return sound(
+            digest,
+            m=self.policy.features.size(self.policy.kernel, dim),
+            p=model.summaries.shape[1],
+            ridge=self.policy.ridge,
+            scale=float(self._plan.border.K_z[digest.origin, digest.origin]),
+        )
+
+    def _adds_up(self) -> SummedModel | None:
+        """Return what adds own observations up, where sums are told."""
+        if not self.policy.say.sums:
+            return None
+        model = self._model or self._new_model(self._dim)
+        assert isinstance(model, SummedModel)
+        return model
 
     def observe(self, context: object, y: float) -> None:
         """Learn one observation from history: (d,) and its reward. Nobody is told.
@@ -243,42 +295,7 @@ class Agent:
 
     def to_bytes(self) -> bytes:
         """Store the agent, without its policy and network; versioned, no pickle."""
-        width = 0 if self._dim is None else self._attachments.width(self._dim)
-        opened = sorted(self._open)
-        sizes = [len(context) for _, context, _ in self._observations]
-        header = {
-            "agent": self.agent,
-            "policy": self.policy.fingerprint,
-            "network": self.network.fingerprint,
-            "round": self._round,
-            "dim": self._dim,
-            "arm_round": None if self._arm is None else self._arm[0],
-            "rng": self._rng.bit_generator.state,
-        }
-        arrays = {
-            "blocks": np.array(
-                self._model.blocks if isinstance(self._model, Model) else [], dtype=np.int64
-            ),
-            "origins": np.array([o for o, _, _ in self._observations], dtype=np.int64),
-            "rewards": np.array([y for _, _, y in self._observations]),
-            "sizes": np.array(sizes, dtype=np.int64),
-            "contexts": np.concatenate([np.empty(0), *(x for _, x, _ in self._observations)]),
-            "open": np.array(opened, dtype=np.int64),
-            "open_contexts": np.array([self._open[i] for i in opened]).reshape(len(opened), width),
-            "hops": np.array(
-                [[o, r, h] for (o, r), h in self._relay.hops.items()], dtype=np.int64
-            ).reshape(-1, 3),
-            "arm": np.empty(0) if self._arm is None else self._arm[1],
-        }
-        if self._relay.settled:
-            arrays["settled"] = np.array(list(self._relay.settled.items()), dtype=np.int64)
-        if isinstance(self._model, SummedModel):
-            arrays["sums"], arrays["summaries"] = self._model.sums, self._model.summaries
-            arrays["U"], arrays["delta"] = self._model.loadings.U, self._model.loadings.delta
-        if self._plan.learner is not None:
-            header["estimated"] = self._model.estimated if self._model else 0
-            arrays["sample"] = self._attachments.sample
-        return snapshot.pack(header, arrays)
+        return snapshot.stored(self)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, policy: Policy, network: Network) -> "Agent":
@@ -288,77 +305,7 @@ class Agent:
         make it use ids again that neighbours and late rewards know already (docs/deploy.md).
         """
         _check_kinds(policy, network)
-        header, arrays = snapshot.unpack(data)
-        for what, expected in [("policy", policy.fingerprint), ("network", network.fingerprint)]:
-            if header.get(what) != expected:
-                raise StateError(
-                    f"the agent was stored under another {what}; restore it with the one that it "
-                    "was made with"
-                )
-        try:
-            return cls(policy, network, header["agent"])._refilled(header, arrays)
-        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-            raise StateError(f"the stored agent's contents make no sense: {error!r}") from error
-
-    def _refilled(self, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> "Agent":
-        self._round, self._dim = as_count(header["round"], "round", least=0), header["dim"]
-        self._rng.bit_generator.state = header["rng"]
-        ends, origins = np.cumsum(arrays["sizes"]), arrays["origins"]
-        if (
-            ends[-1:].sum() != len(arrays["contexts"])
-            or arrays["blocks"].sum() > len(origins)
-            or not np.isin(origins, np.arange(len(self.network))).all()
-            or (arrays["hops"] < [0, 1, 1]).any()
-        ):
-            raise ValueError("its arrays do not fit each other")
-        contexts = np.split(arrays["contexts"], ends)[:-1]
-        self._observations = [
-            (int(o), frozen(x), float(y))
-            for o, x, y in zip(origins, contexts, arrays["rewards"], strict=True)
-        ]
-        self._open = {
-            int(i): frozen(x) for i, x in zip(arrays["open"], arrays["open_contexts"], strict=True)
-        }
-        self._relay.hops = {(int(o), int(r)): int(h) for o, r, h in arrays["hops"]}
-        settled = arrays.get("settled", np.empty((0, 2), dtype=np.int64))
-        self._relay.settled = {int(o): as_count(int(r), "round") for o, r in settled}
-        if header["arm_round"] is not None:
-            self._arm = (as_count(header["arm_round"], "round"), frozen(arrays["arm"]))
-        blocks = arrays["blocks"].tolist()
-        estimated = 0
-        if self._plan.learner is not None:
-            estimated = as_count(header["estimated"], "estimated", least=0)
-            self._attachments = Attachments(self._plan, sample=arrays["sample"])
-        if blocks and estimated not in (0, blocks[0]):
-            raise ValueError("its arrays do not fit each other")
-        if blocks:
-            model = self._new_model(self._dim)
-            assert isinstance(model, Model)
-            model.replay(self._observations, blocks, estimated)
-            self._model = model
-        if "sums" in arrays:
-            self._model = self._summed(arrays, estimated)
-        return self
-
-    def _summed(self, arrays: dict[str, npt.NDArray[Any]], count: int) -> SummedModel:
-        """Put a stored model of sums together again."""
-        empty = self._new_model(self._dim)
-        if not isinstance(empty, SummedModel):
-            raise ValueError("its policy keeps no sums")
-        loadings = Loadings(arrays["U"], arrays["delta"])
-        fits = (arrays["sums"].shape, arrays["summaries"].shape) == (
-            empty.sums.shape,
-            empty.summaries.shape,
-        ) and loadings.U.shape[:2] == loadings.delta.shape == empty.loadings.delta.shape
-        if not fits:
-            raise ValueError("its arrays do not fit each other")
-        return replace(
-            empty,
-            sums=arrays["sums"],
-            summaries=arrays["summaries"],
-            loadings=loadings,
-            estimated=count,
-        )
+        return snapshot.restored(data, policy, network)
 
     def _check_own(self, contexts: Array) -> None:
         if self._dim not in (None, contexts.shape[1]):
@@ -390,7 +337,8 @@ class Agent:
         if self._dim is not None:
             model = self._model or self._new_model(self._dim)
             assert isinstance(model, SummedModel)
-            self._model, self._observations = model.learnt(self._observations), []
+            model = model.learnt(self._observations, self._digests.values())
+            self._model, self._observations, self._digests = model, [], {}
 
     def _drop_misfits(self, dim: int) -> None:
         if self._dim is None:
@@ -405,6 +353,10 @@ class Agent:
                 or not self._admits(self._arm[1][None, :dim], self._leader)
             ):
                 self._arm = None
+            heard, self._digests = self._digests, {}
+            for origin, digest in heard.items():
+                with suppress(RemoteProtocolError):
+                    self._digests[origin] = self._sound(digest, dim)
 
     def _choose(
         self, offered: Array
@@ -423,7 +375,7 @@ class Agent:
         model = self._model or self._new_model(offered.shape[1])
         ahead: Ahead | None = None
         if isinstance(model, SummedModel):
-            model = model.learnt(self._observations)
+            model = model.learnt(self._observations, self._digests.values())
             belief = model.predict(offered)
         else:
             ahead = model.ahead(self._observations)
@@ -440,7 +392,7 @@ class Agent:
         if ahead is not None:
             self._model = ahead.commit()
         else:  # what is in the sums need not be kept
-            self._model, self._observations = model, []
+            self._model, self._observations, self._digests = model, [], {}
         if knows:
             index = int(first_best(scores[None, :])[0])
         else:  # Alg. 1, l. 4-5

@@ -33,7 +33,7 @@ _MAGIC = b"CBm"
 _VERSION = 1
 # magic, version, round, origin, hops left, d; then the d numbers of the context and the reward
 _HEADER = struct.Struct("<3sBQIII")
-_LAST_ROUND = 2**63 - 1
+LAST_ROUND = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def message_size(dim: int) -> int:
 def checked(message: Message) -> Message:
     """Check what a peer sent, and return it in the library's own types."""
     try:
-        round_ = as_count(message.round, "its round", most=_LAST_ROUND)
+        round_ = as_count(message.round, "its round", most=LAST_ROUND)
         origin = as_count(message.origin, "its origin", least=0)
         ttl = as_count(message.ttl, "its ttl")
         context = frozen(as_vector(message.context, "its context"))
@@ -95,6 +95,18 @@ def checked(message: Message) -> Message:
     except InputError as error:
         raise RemoteProtocolError(f"a message was refused: {error}") from error
     return Message(round_, origin, context, reward, ttl)
+
+
+def check_travel(what: str, origin: int, ttl: int, *, agents: int, most: int) -> None:
+    """Refuse news of an unknown origin, or with more hops left than it can have."""
+    if origin >= agents:
+        raise RemoteProtocolError(
+            f"a {what} names agent {origin} as its origin, but the agents are 0 … {agents - 1}"
+        )
+    if ttl > most:
+        raise RemoteProtocolError(
+            f"a {what} of agent {origin} has {ttl} hops left, but {what}s start with {most}"
+        )
 
 
 class Relay:
@@ -115,16 +127,7 @@ class Relay:
     def check(self, message: Message) -> Message:
         """Refuse what the protocol does not allow; change nothing."""
         message = checked(message)
-        if message.origin >= self.agents:
-            raise RemoteProtocolError(
-                f"a message names agent {message.origin} as its origin, but the agents are "
-                f"0 … {self.agents - 1}"
-            )
-        if message.ttl > self.ttl:
-            raise RemoteProtocolError(
-                f"a message of agent {message.origin} has {message.ttl} hops left, but messages "
-                f"start with {self.ttl}"
-            )
+        check_travel("message", message.origin, message.ttl, agents=self.agents, most=self.ttl)
         if message.origin == self.agent and not self._seen(self.agent, message.round):
             raise RemoteProtocolError(
                 f"a message of round {message.round} bears the name of agent {self.agent}, who "

@@ -1,10 +1,11 @@
 """An algorithm is four answers: whom do I listen to, what is it worth, how sure am I, how do I act?
 
-`Policy` is the row; `policies/` names the rows of the paper. `plan` works a policy's answers out
+A fifth, what do I tell, is "everything" unless a policy says otherwise. `Policy` is the row;
+`policies/` names the rows of the paper. `plan` works a policy's answers out
 for one network, once, for the simulator and for single agents alike.
 """
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from types import BuiltinFunctionType, FunctionType
@@ -23,11 +24,12 @@ from coopbandits.compositions import (
 )
 from coopbandits.covariances import own_rows
 from coopbandits.errors import ParameterError, StateError
-from coopbandits.features import Basis, Leading, as_basis, is_finite
+from coopbandits.features import Basis, Exact, Leading, as_basis, is_finite
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Listen
 from coopbandits.messages import lags
 from coopbandits.network import Network, as_network
+from coopbandits.say import Everything, Say
 from coopbandits.similarity import (
     ArmNetwork,
     Evidence,
@@ -52,6 +54,7 @@ _ANSWERS = {
     "similarity": Given | Learnt,
     "width": Width,
     "act": Act,
+    "say": Say,
 }
 
 
@@ -62,6 +65,7 @@ _SUCH_AS = {
     "of labels",
     "width": "coopbandits.width.SelfNormalised()",
     "act": "coopbandits.act.UpperBound()",
+    "say": "coopbandits.say.Everything()",
 }
 
 
@@ -82,6 +86,7 @@ class Policy:
         features: Finite features that stand for K_x (`coopbandits.features`), so that an agent's
             memory and time per decision stay the same however much it has seen; None for K_x
             itself, exactly.
+        say: What do I tell? Everything, unless given (`coopbandits.say`).
     """
 
     name: str
@@ -94,21 +99,29 @@ class Policy:
     ridge: float = 1.0
     compose: str | Composition = "hadamard"
     features: Basis | None = None
+    say: Say = field(default_factory=Everything)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise ParameterError(f"name must be a text, got {short(self.name)}")
-        for field, protocol in _ANSWERS.items():
-            given = getattr(self, field)
+        for answer, protocol in _ANSWERS.items():
+            given = getattr(self, answer)
             if not isinstance(given, protocol) or isinstance(given, type):
                 raise ParameterError(
-                    f"{field}={short(given)} is no {field}; expected a value such as "
-                    f"{_SUCH_AS[field]}"
+                    f"{answer}={short(given)} is no {answer}; expected a value such as "
+                    f"{_SUCH_AS[answer]}"
                 )
         object.__setattr__(self, "ttl", as_count(self.ttl, "ttl"))
         object.__setattr__(self, "ridge", as_positive(self.ridge, "ridge"))
         object.__setattr__(self, "compose", composition(self.compose))
         as_basis(self.features)
+        if self.say.sums and self.features is None:
+            if not is_finite(self.kernel):
+                raise ParameterError(
+                    f"say={short(self.say)} tells sums of features, which {short(self.kernel)} has "
+                    "not; give features=, such as coopbandits.features.Fourier(64)"
+                )
+            object.__setattr__(self, "features", Exact())
         if self.features is not None and not isinstance(self.compose, Hadamard | Kronecker):
             raise ParameterError(
                 "features= needs compose='hadamard'; other compositions take the kernel itself"
@@ -132,10 +145,12 @@ class Policy:
     @property
     def fingerprint(self) -> str:
         """A hash of all answers, in any process; the name is no answer."""
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        named = {one.name: getattr(self, one.name) for one in fields(self)}
         del named["name"]
         if self.features is None:  # as before there were any
             del named["features"]
+        if isinstance(self.say, Everything):
+            del named["say"]
         answers = list(named.values())
         return sha256(_canonical(answers).encode()).hexdigest()
 
@@ -236,6 +251,7 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
     alone = np.isfinite(learnt).sum(axis=1) == 1
     carrier = policy.listen.carrier(network)
     leaders = policy.act.leaders(network, policy.ttl)
+    _check_say(policy, follows=bool((leaders >= 0).any()), is_frozen=is_frozen)
     # an agent hears of its leader as messages travel, or at once if it is told at once
     arrival = np.minimum(lags(carrier, policy.ttl), heard)
     arrival = arrival[np.arange(len(network)), np.maximum(leaders, 0)]
@@ -251,6 +267,19 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
         carrier=carrier,
         in_turn=in_turn,
     )
+
+
+def _check_say(policy: Policy, *, follows: bool, is_frozen: bool) -> None:
+    if follows and not isinstance(policy.say, Everything):
+        raise ParameterError(
+            f"say={short(policy.say)} leaves out arms of a centre that its followers wait for; "
+            "agents that follow need say=Everything()"
+        )
+    if is_frozen and policy.say.sums:
+        raise ParameterError(
+            "refresh='frozen' needs each observation with its own embedding, which sums do not "
+            "keep; take another refresh, or say=Everything()"
+        )
 
 
 def _coarse(policy: Policy) -> Learnt:
@@ -315,7 +344,7 @@ def _canonical(value: Any) -> str:
             )
         return f"{value.__module__}.{value.__qualname__}"
     if is_dataclass(value):
-        facts = {field.name: getattr(value, field.name) for field in fields(value)}
+        facts = {one.name: getattr(value, one.name) for one in fields(value)}
     elif repr(value) == object.__repr__(value):
         facts = vars(value)
     else:

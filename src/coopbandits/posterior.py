@@ -29,7 +29,7 @@ from coopbandits.errors import NonFiniteError, ParameterError
 _PANEL = 128
 # σ² is a difference of numbers of size K(x̃, x̃), and as small as λ/n: its relative error is about
 # 1e-16·n·K/λ. Beyond this ratio too few digits are left.
-_LARGEST_RATIO = 1e10
+LARGEST_RATIO = 1e10
 
 
 class Factor:
@@ -316,7 +316,7 @@ def admits(kernel: JointKernel, ridge: float, agents: IntArray, X: Array) -> boo
     """
     with np.errstate(over="ignore", invalid="ignore"):
         kernel(agents[:1], X[:1], agents[:1], X[:1])
-        return bool((kernel.diagonal(agents, X) <= _LARGEST_RATIO * ridge).all())
+        return bool((kernel.diagonal(agents, X) <= LARGEST_RATIO * ridge).all())
 
 
 def refusal(X: Array, ridge: float) -> NonFiniteError:
@@ -324,7 +324,7 @@ def refusal(X: Array, ridge: float) -> NonFiniteError:
     return NonFiniteError(
         f"the kernel is too large beside the ridge {ridge:g} for some contexts (their largest "
         f"entry is {np.abs(X).max():.3g}); scale the contexts down, or take a larger ridge: "
-        f"K(x, x) must be at most {_LARGEST_RATIO:g} times the ridge"
+        f"K(x, x) must be at most {LARGEST_RATIO:g} times the ridge"
     )
 
 
@@ -339,7 +339,7 @@ def _cholesky(S: Array) -> Array:
     except np.linalg.LinAlgError as error:
         raise ParameterError(
             "a Gram matrix is not positive definite to machine precision: the ridge is too small "
-            f"beside the kernel (K/λ above about {_LARGEST_RATIO:g}), or K is no kernel"
+            f"beside the kernel (K/λ above about {LARGEST_RATIO:g}), or K is no kernel"
         ) from error
 
 

@@ -4,7 +4,7 @@ Where a policy has `features=`, all that counts of an agent's observations are i
 (`statistics.py`), so memory and time per decision do not grow with them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel, composition
+from coopbandits.digests import Digest, unpacked
 from coopbandits.model import Observation, views_of
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, deviation
@@ -72,22 +73,33 @@ class SummedModel:
         """How many observations have been learnt."""
         return int(self.sums[:, 0].sum())
 
-    def learnt(self, observations: Sequence[Observation]) -> "SummedModel":
-        """Return the model that has learnt more observations, this one unchanged."""
-        if not observations:
+    def known_without(self, origins: Collection[int]) -> int:
+        """How many observations have been learnt from others than these."""
+        return int(self.sums[~np.isin(self.sources, list(origins)), 0].sum())
+
+    def learnt(
+        self, observations: Sequence[Observation], digests: Collection[Digest] = ()
+    ) -> "SummedModel":
+        """Return the model that has learnt more, this one unchanged.
+
+        Observations are added to what is known; a digest takes the place of what was known of its
+        origin.
+        """
+        if not observations and not digests:
             return self
-        assert self.policy.features is not None
-        origins, contexts, rewards = zip(*observations, strict=True)
-        x, y = np.array(contexts), np.array(rewards)
-        at = np.searchsorted(self.sources, origins)
-        phi = self.policy.features.features(self.policy.kernel, x[:, : self.dim])
         sums, summaries = self.sums.copy(), self.summaries.copy()
-        np.add.at(sums, at, Statistics.rows(phi, y))
-        learner = self.plan.learner
+        if observations:
+            origins, contexts, rewards = zip(*observations, strict=True)
+            at = np.searchsorted(self.sources, origins)
+            rows, more = self.rows(np.array(contexts), np.array(rewards))
+            np.add.at(sums, at, rows)
+            np.add.at(summaries, at, more)
+        for digest in digests:
+            place = np.searchsorted(self.sources, digest.origin)
+            sums[place], summaries[place] = unpacked(digest.sums), digest.summaries
+        learner, new = self.plan.learner, replace(self, sums=sums, summaries=summaries)
         if learner is None:
-            return replace(self, sums=sums)
-        np.add.at(summaries, at, learner.summaries(x[:, : self.dim], x[:, self.dim :], y))
-        new = replace(self, sums=sums, summaries=summaries)
+            return new
         similarity = self.policy.similarity
         assert isinstance(similarity, Learnt)
         counts = (np.array([n]) for n in (new.known, self.estimated, len(self.sources)))
@@ -95,6 +107,15 @@ class SummedModel:
             return new
         views = views_of(self.sources[None], self._me, summaries[None])
         return replace(new, loadings=estimated(learner, views), estimated=new.known)
+
+    def rows(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Return what k observations add to sums and summaries: (k, d + ·), (k,)."""
+        assert self.policy.features is not None
+        contexts, attached = x[:, : self.dim], x[:, self.dim :]
+        phi = self.policy.features.features(self.policy.kernel, contexts)
+        if self.plan.learner is None:
+            return Statistics.rows(phi, y), np.empty((len(y), 0))
+        return Statistics.rows(phi, y), self.plan.learner.summaries(contexts, attached, y)
 
     def predict(self, contexts: Array) -> Belief:
         """Return the belief at K contexts."""

@@ -218,7 +218,7 @@ BASES = {"nystrom": Nystrom(np.random.default_rng(3).normal(size=(6, 3))), "four
 
 @pytest.mark.parametrize("basis", BASES)
 def test_agents_with_features_draw_what_the_engine_draws(basis, monkeypatch):
-    monkeypatch.setattr(engines, "PATIENCE", 0.0)
+    monkeypatch.setattr(engines, "LATE", 0.0)
     network = NETWORKS["two parts"]
     known, _ = similarity_of(network, 0)
     for similarity in (known, cb.similarity.Clusters([0, 1, 0, 1, 0, 1]), Evidence(groups=3)):
@@ -238,7 +238,7 @@ def test_agents_with_features_draw_what_the_engine_draws(basis, monkeypatch):
 
 
 def test_features_that_are_the_kernel_change_no_draw(monkeypatch):
-    monkeypatch.setattr(engines, "PATIENCE", 0.0)
+    monkeypatch.setattr(engines, "LATE", 0.0)
     problem = ragged(NETWORKS["grid"], 3)
     contexts = np.concatenate([problem.round(t, 0).contexts for t in range(1, 7)])
     known, _ = similarity_of(NETWORKS["grid"], 2)

@@ -5,7 +5,7 @@
 | `exact` | Cholesky factors, shared where agents share their past | any kernel |
 | `statistics` | sums of fixed size for each agent | linear kernels, any number of rounds |
 | `sparse` | the same sums, of features that stand for K_x | any kernel, any number of rounds |
-| `messages` | real agents that exchange real bytes | showing that the others are right |
+| `messages` | real agents that exchange real bytes | the proof; agents that say less |
 
 `exact`, `statistics` and `messages` take the same decisions; `sparse` takes them up to what its
 features leave out (docs/engines.md).
@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from coopbandits.arrays import Array
+from coopbandits.arrays import Array, short
 from coopbandits.compositions import ArmJointKernel, Hadamard, Kronecker
 from coopbandits.engines.by_lags import Beliefs, ByLags
 from coopbandits.engines.engine import Algorithm, Engine
@@ -28,6 +28,7 @@ from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Exact, is_finite, reference
 from coopbandits.network import Network
 from coopbandits.policy import Plan, Policy, plan
+from coopbandits.say import Everything
 
 ENGINES = ("exact", "statistics", "sparse", "messages")
 # By how much others' news may be late where posteriors are sparse: see `MixedSums`.
@@ -59,8 +60,13 @@ def engine_for(
         seed: Of the agents' own choices.
         memory_limit: In bytes.
     """
-    if name == "messages":
+    if name == "messages" or (name == "auto" and not isinstance(policy.say, Everything)):
         return Exchange(policy, network, seed=seed)
+    if not isinstance(policy.say, Everything):
+        raise ParameterError(
+            f"engine={name!r} computes with news that everyone tells at once; {policy.name} has "
+            f"say={short(policy.say)}, which real agents play: take engine='messages' or 'auto'"
+        )
     dim = contexts.shape[1]
     if name == "auto":
         name = _chosen(policy, network, dim, rounds, memory_limit)

@@ -4,6 +4,7 @@ import numpy as np
 
 from coopbandits.agent import Agent
 from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.digests import Digest
 from coopbandits.messages import Message
 from coopbandits.network import Network
 from coopbandits.policy import Policy, plan
@@ -20,6 +21,7 @@ class Exchange:
             policy.agent(v, network, seed=seed) for v in range(len(network))
         ]
         self.listens: BoolArray = np.isfinite(policy.listen.lags(network, policy.ttl))
+        self._read = Digest.from_bytes if policy.say.sums else Message.from_bytes
         self._in_turn = plan(policy, network).in_turn
         self._held: list[tuple[int, bytes]] = []
         self._traffic: list[tuple[int, int]] = []
@@ -56,7 +58,7 @@ class Exchange:
 
     def _deliver(self, flying: list[tuple[int, bytes]]) -> None:
         for to, data in flying:
-            onward = self._agents[to].receive(Message.from_bytes(data))
+            onward = self._agents[to].receive(self._read(data))
             self._held += [
                 (int(next_), message.to_bytes())
                 for message in onward

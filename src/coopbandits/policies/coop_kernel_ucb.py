@@ -5,6 +5,7 @@ from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Clique
 from coopbandits.policy import Policy
+from coopbandits.say import Everything, Say
 from coopbandits.similarity import Evidence, Similarity
 from coopbandits.width import Width, chosen_width
 
@@ -19,6 +20,7 @@ def CoopKernelUCB(
     width: Width | None = None,
     compose: str = "hadamard",
     features: Basis | None = None,
+    say: Say | None = None,
 ) -> Policy:
     r"""Coop-KernelUCB: argmax F̂_v(z_v, x) + (η/√λ)·σ_v(z_v, x) over the clique's observations.
 
@@ -36,5 +38,6 @@ def CoopKernelUCB(
         ttl=ttl,
         ridge=ridge,
         features=features,
+        say=Everything() if say is None else say,
         compose=compose,
     )

@@ -5,6 +5,7 @@ from coopbandits.features import Basis
 from coopbandits.kernels import Kernel, Linear
 from coopbandits.listen import Neighbourhood
 from coopbandits.policy import Policy
+from coopbandits.say import Everything, Say
 from coopbandits.similarity import Same
 from coopbandits.width import Width, chosen_width
 
@@ -17,6 +18,7 @@ def NaiveCooperation(
     width: Width | None = None,
     ridge: float = 1.0,
     features: Basis | None = None,
+    say: Say | None = None,
 ) -> Policy:
     r"""LinUCB (the default) or, with a kernel and `width=InformationGain(…)`, IGP-UCB on all data.
 
@@ -32,4 +34,5 @@ def NaiveCooperation(
         ttl=ttl,
         ridge=ridge,
         features=features,
+        say=Everything() if say is None else say,
     )

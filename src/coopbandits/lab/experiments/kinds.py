@@ -89,6 +89,7 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
         "listen": _public(
             cb.listen, "Myself", "Clique", "Neighbourhood", "Centre", "Everyone"
         ),
+        "say": _public(cb.say, "Everything", "WhenUncertain", "WhenItPays", "Sums"),
         "act": _public(cb.act, "UpperBound", "Sample", "FollowCentre", "AtRandom"),
     }  # fmt: skip
 

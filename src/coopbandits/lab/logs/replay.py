@@ -19,6 +19,7 @@ import numpy as np
 
 from coopbandits.agent import Agent
 from coopbandits.arrays import Array, as_count, as_number, as_seed, frozen, short
+from coopbandits.digests import News
 from coopbandits.errors import InputError, NetworkError, ParameterError
 from coopbandits.lab.logs.intervals import Interval, as_level, by_student
 from coopbandits.lab.logs.log import Log, Logged, as_log
@@ -29,7 +30,6 @@ from coopbandits.lab.logs.support import (
     known_propensities,
     refuse_action,
 )
-from coopbandits.messages import Message
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
 
@@ -181,7 +181,7 @@ def _played(
     """Let real agents exchange messages over accepted decisions: T rows of V rewards."""
     agents = [policy.agent(v, network, seed=seed) for v in range(len(network))]
     in_turn = plan(policy, network).in_turn
-    held: list[tuple[int, Message]] = []
+    held: list[tuple[int, News]] = []
     played: list[list[float]] = []
     while rounds is None or len(played) < rounds:
         flying, held = held, []

@@ -1,0 +1,142 @@
+r"""What do I tell? Everything, only what is worth it, or sums instead of observations.
+
+An answer is asked after each reward, about the observations that the agent has made and not told
+yet. It sees of each how *surprising* it was,
+
+    s = σ²/λ      σ² the variance at its context, as it stood at the decision
+
+since that is what an observation can teach: it divides the variance at its context by 1 + s, and
+its information gain is ½ ln(1 + s). Where rewards come at once and no other news comes between,
+these gains add up to ½ log det(I + K/λ) of the observations, given all that was known before them.
+
+| answer | tells |
+|---|---|
+| `Everything` | each observation, at once |
+| `WhenUncertain` | an observation at once if s was above a threshold, else never |
+| `WhenItPays` | nothing until the gain of what was held back is above a threshold, then all of it |
+| `Sums` | what all own observations add up to, every so often or when it pays |
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from coopbandits.arrays import Array, as_count, as_not_negative
+from coopbandits.errors import ParameterError
+
+
+@runtime_checkable
+class Say(Protocol):
+    """An answer to: what do I tell?"""
+
+    sums: ClassVar[bool]
+    """Whether sums are told (`digests.Digest`), not observations (`messages.Message`)."""
+
+    holds: ClassVar[bool]
+    """Whether what is not told at once may be told later."""
+
+    def speaks(self, surprise: Array) -> bool:
+        """Tell whether to speak now, given s of each observation not told, oldest first: (k,)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """Tell each observation at once, as the paper's algorithms do."""
+
+    sums: ClassVar[bool] = False
+    holds: ClassVar[bool] = False
+
+    def speaks(self, surprise: Array) -> bool:
+        """Speak."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class WhenUncertain:
+    """Tell an observation only if σ² at its decision was above `threshold`·λ; else never.
+
+    What an agent was sure of before it looked, its neighbours would learn little from. It saves
+    most: an agent that is sure falls silent.
+
+    Args:
+        threshold: At 0 all that can teach anything is told; at 1 only what halves a variance.
+    """
+
+    threshold: float
+    sums: ClassVar[bool] = False
+    holds: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threshold", as_not_negative(self.threshold, "threshold"))
+
+    def speaks(self, surprise: Array) -> bool:
+        """Speak if the newest observation was surprising enough."""
+        return bool(surprise[-1] > self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class WhenItPays:
+    """Hold observations back until their information gain is above `gain`, then tell all of them.
+
+    Nothing is left out, it comes late; what is saved is what is still held back at the end. An
+    agent speaks at most Υ/gain times, with Υ the information gain of all that it sees.
+
+    Args:
+        gain: In nats; ½ ln 2 ≈ 0.35 is what halves one variance.
+    """
+
+    gain: float
+    sums: ClassVar[bool] = False
+    holds: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gain", as_not_negative(self.gain, "gain"))
+
+    def speaks(self, surprise: Array) -> bool:
+        """Speak if what was held back tells enough."""
+        return _gain(surprise) > self.gain
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Tell n, Σy², Σφy and Σφφᵀ of all own observations so far, in one message of fixed size.
+
+    A newer message of an agent says all that an older one did and takes its place, so a lost one
+    costs nothing but time. Needs a policy with `features=`, or a linear kernel, whose features are
+    its contexts. With m features a message has m(m + 3)/2 + 2 numbers; where K_z is learnt, it has
+    what that is learnt from beside them.
+
+    Args:
+        every: After so many observations; 1 unless a gain is given.
+        gain: As soon as the information gain of what was not told is above this, in nats.
+    """
+
+    every: int | None = None
+    gain: float | None = None
+    sums: ClassVar[bool] = True
+    holds: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.every is not None and self.gain is not None:
+            raise ParameterError(
+                f"every={self.every} and gain={self.gain} are two answers to when sums are told; "
+                "give one of them"
+            )
+        if self.gain is not None:
+            object.__setattr__(self, "gain", as_not_negative(self.gain, "gain"))
+        else:
+            every = 1 if self.every is None else as_count(self.every, "every")
+            object.__setattr__(self, "every", every)
+
+    def speaks(self, surprise: Array) -> bool:
+        """Speak if enough was seen, or learnt."""
+        if self.gain is not None:
+            return _gain(surprise) > self.gain
+        assert self.every is not None
+        return len(surprise) >= self.every
+
+
+def _gain(surprise: Array) -> float:
+    return 0.5 * float(np.log1p(surprise).sum())
