@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         width,
     )
     from coopbandits.agent import Agent, Decision
+    from coopbandits.baselines import DisKernelUCB, HLinUCB, SupKernelUCB
     from coopbandits.messages import Message
     from coopbandits.network import Network
     from coopbandits.policies import (
@@ -60,8 +61,10 @@ __all__ = [
     "Centralised",
     "CoopKernelUCB",
     "Decision",
+    "DisKernelUCB",
     "DistKernelUCB",
     "EagerKernelUCB",
+    "HLinUCB",
     "KernelUCB",
     "LinUCB",
     "Message",
@@ -69,6 +72,7 @@ __all__ = [
     "Network",
     "Policy",
     "Run",
+    "SupKernelUCB",
     "Uniform",
     "act",
     "errors",
@@ -96,10 +100,13 @@ _ROOMS = (
 _HOMES = {
     "Agent": "agent",
     "Decision": "agent",
+    "DisKernelUCB": "baselines",
+    "HLinUCB": "baselines",
     "Message": "messages",
     "Network": "network",
     "Policy": "policy",
     "Run": "run",
+    "SupKernelUCB": "baselines",
     "play": "run",
 }
 

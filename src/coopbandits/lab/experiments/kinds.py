@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 import coopbandits as cb
-from coopbandits import policies
+from coopbandits import baselines, policies
 from coopbandits.arrays import short
 from coopbandits.engines import Algorithm
 from coopbandits.errors import CoopBanditsError, ExperimentError
@@ -69,6 +69,7 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
         },
         "policy": {
             **{name: getattr(policies, name) for name in policies.__all__},
+            **{name: getattr(baselines, name) for name in baselines.__all__},
             "Policy": Policy,
         },
         "kernel": _public(cb.kernels, "Linear", "RBF", "Matern"),
