@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         width,
     )
     from coopbandits.agent import Agent, Decision
-    from coopbandits.baselines import CLUB, ConsensusUCB
+    from coopbandits.baselines import CLUB, ConsensusUCB, DisKernelUCB, HLinUCB, SupKernelUCB
     from coopbandits.digests import Digest
     from coopbandits.messages import Message
     from coopbandits.network import Network
@@ -74,10 +74,12 @@ __all__ = [
     "CoopKernelUCB",
     "Decision",
     "Digest",
+    "DisKernelUCB",
     "DistKernelUCB",
     "EagerKernelTS",
     "EagerKernelUCB",
     "GoBLin",
+    "HLinUCB",
     "KernelTS",
     "KernelUCB",
     "LaplacianKernelUCB",
@@ -88,6 +90,7 @@ __all__ = [
     "Network",
     "Policy",
     "Run",
+    "SupKernelUCB",
     "Uniform",
     "act",
     "arms",
@@ -122,10 +125,13 @@ _HOMES = {
     "ConsensusUCB": "baselines",
     "Decision": "agent",
     "Digest": "digests",
+    "DisKernelUCB": "baselines",
+    "HLinUCB": "baselines",
     "Message": "messages",
     "Network": "network",
     "Policy": "policy",
     "Run": "run",
+    "SupKernelUCB": "baselines",
     "play": "run",
 }
 

@@ -2,5 +2,8 @@
 
 from coopbandits.baselines.club import CLUB
 from coopbandits.baselines.consensus_ucb import ConsensusUCB
+from coopbandits.baselines.dis_kernel_ucb import DisKernelUCB
+from coopbandits.baselines.h_lin_ucb import HLinUCB
+from coopbandits.baselines.sup_kernel_ucb import SupKernelUCB
 
-__all__ = ["CLUB", "ConsensusUCB"]
+__all__ = ["CLUB", "ConsensusUCB", "DisKernelUCB", "HLinUCB", "SupKernelUCB"]

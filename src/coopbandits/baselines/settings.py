@@ -1,0 +1,37 @@
+"""Are an algorithm's settings sound, and does its run fit into memory?"""
+
+from coopbandits.arrays import short
+from coopbandits.errors import ParameterError
+from coopbandits.width import SelfNormalised, Width, chosen_width
+
+# What the factors of a run may take, in bytes; the default of `play`'s own limit.
+_MEMORY = 8e9
+
+
+def settled_width(eta: float | None, width: Width | None) -> Width:
+    """Settle `eta=` and `width=`: one of them, or the self-normalised width."""
+    given: object = width
+    if given is not None and (not isinstance(given, Width) or isinstance(given, type)):
+        raise ParameterError(
+            f"width={short(width)} is no width; expected a value such as "
+            "coopbandits.width.SelfNormalised()"
+        )
+    if eta is None and width is None:
+        return SelfNormalised()
+    return chosen_width(eta, width)
+
+
+def as_name(value: object) -> str:
+    """Check what tables and figures call an algorithm."""
+    if not isinstance(value, str):
+        raise ParameterError(f"name must be a text, got {short(value)}")
+    return value
+
+
+def check_memory(name: str, needed: float, *, agents: int, rounds: int) -> None:
+    """Refuse a run whose factors need too many bytes, before it starts."""
+    if needed > _MEMORY:
+        raise ParameterError(
+            f"{rounds} rounds of {name} with {agents} agents need about {needed / 1e9:.1f} GB for "
+            f"factors, above {_MEMORY / 1e9:g} GB; play fewer rounds, or on a smaller network"
+        )

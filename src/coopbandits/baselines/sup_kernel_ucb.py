@@ -1,0 +1,175 @@
+r"""SupKernelUCB (Valko et al. 2013): every agent alone, on levels whose rewards are independent.
+
+Valko, Korda, Munos, Flaounas & Cristianini, "Finite-Time Analysis of Kernelised Contextual
+Bandits", UAI 2013. KernelUCB chooses by rewards it has seen, so what it has learnt from is not
+independent, and its bound must be wide. Here each level s = 1, 2, … has its own index set Ψ^(s) of
+rounds and its own posterior (BaseKernelUCB). An agent starts a round at level 1 with all actions:
+
+1. all widths w·σ ≤ 1/√T: take the best upper bound; no level learns from it;
+2. all ≤ 2^−s: keep the actions whose bound is within 2^(1−s) of the best, go on at level s + 1;
+3. else take an action that is wider than 2^−s, and add the round to Ψ^(s).
+
+What level s learns is chosen by its widths, and so by contexts, and by rewards of lower levels.
+As 2^−s ≤ 1/√T at the level ⌈log₂(T)/2⌉, no agent goes higher, and S = ⌈ln T⌉ levels are enough.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coopbandits.act import TIE, first_best
+from coopbandits.agent import agent_rng
+from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, as_positive
+from coopbandits.baselines.offers import check_contexts
+from coopbandits.baselines.settings import as_name, check_memory
+from coopbandits.baselines.side_by_side import SideBySide
+from coopbandits.errors import ParameterError
+from coopbandits.kernels import Kernel, as_kernel
+from coopbandits.network import Network
+from coopbandits.problems.problem import Round
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupKernelUCB:
+    r"""SupKernelUCB: KernelUCB on levels, each of which learns only where it is unsure.
+
+    w = B + (R/√λ)·√(2 ln(2TK/δ)) for K offered actions, their η for R = 1; or w = η/√λ if `eta` is
+    given. Guarantee: if f has norm at most B and the noise is independent and R-sub-Gaussian, the
+    bounds of one level hold in all rounds with probability at least 1 − δ.
+
+    Deviation from the paper: it leaves open which of the unsure actions is taken (case 3); the
+    least sure is. An agent that knows nothing takes one of those at random. A width within 1e-9 of
+    a mark counts as not above it. B and R are 1 there.
+
+    Args:
+        kernel: K_x.
+        ridge: λ.
+        norm: B.
+        noise: R.
+        delta: δ.
+        eta: η, for a width that guarantees nothing.
+        name: What tables and figures call it.
+    """
+
+    kernel: Kernel
+    ridge: float = 1.0
+    norm: float = 1.0
+    noise: float = 1.0
+    delta: float = 0.05
+    eta: float | None = None
+    name: str = "SupKernelUCB"
+
+    def __post_init__(self) -> None:
+        as_kernel(self.kernel)
+        as_name(self.name)
+        settled = {
+            "ridge": as_positive(self.ridge, "ridge"),
+            "norm": as_not_negative(self.norm, "norm"),
+            "noise": as_not_negative(self.noise, "noise"),
+            "delta": as_positive(self.delta, "delta"),
+        }
+        if settled["delta"] >= 1:
+            raise ParameterError(f"delta must be a probability below 1, got {self.delta}")
+        if self.eta is not None:
+            settled["eta"] = as_not_negative(self.eta, "eta")
+        for field, value in settled.items():
+            object.__setattr__(self, field, value)
+
+    def named(self, name: str) -> "SupKernelUCB":
+        """Return the same algorithm under another name."""
+        return replace(self, name=name)
+
+    def width(self, actions: int, rounds: int) -> float:
+        """Return w, the factor of σ, for K offered actions and T rounds."""
+        if self.eta is not None:
+            return self.eta / math.sqrt(self.ridge)
+        spread = math.sqrt(2 * math.log(2 * rounds * actions / self.delta))
+        return self.norm + self.noise / math.sqrt(self.ridge) * spread
+
+    def player(
+        self, network: Network, *, contexts: Array, rounds: int, seed: int
+    ) -> "SupKernelPlayer":
+        """Make what takes the decisions of a network's agents."""
+        V = len(network)
+        check_memory(self.name, 4.0 * V * rounds**2, agents=V, rounds=rounds)
+        return SupKernelPlayer(self, agents=V, rounds=rounds, seed=seed)
+
+
+class SupKernelPlayer:
+    """All agents, each with a posterior for each of its levels.
+
+    Attributes:
+        index_sets: Ψ, [v][s − 1] the rounds from which level s of agent v has learnt.
+    """
+
+    name, refreshes = "levels", 0
+
+    def __init__(self, algorithm: SupKernelUCB, *, agents: int, rounds: int, seed: int) -> None:
+        self._algorithm, self._rounds = algorithm, rounds
+        self._rngs = [agent_rng(seed, v) for v in range(agents)]
+        self._knows = np.zeros(agents, dtype=np.bool_)
+        self._levels: list[SideBySide] = []
+        self.index_sets: list[list[list[int]]] = [[] for _ in range(agents)]
+        self.listens: BoolArray = np.eye(agents, dtype=np.bool_)
+
+    def play(self, t: int, offer: Round) -> IntArray:
+        """Choose a row of the offer for each agent, and learn its reward: (V,)."""
+        check_contexts(self._algorithm.kernel, self._algorithm.ridge, offer)
+        V, K = len(self._rngs), int(offer.sizes.max())
+        # each agent's rows side by side; one that has fewer than K repeats its last
+        rows = offer.starts[:, None] + np.minimum(np.arange(K), offer.sizes[:, None] - 1)
+        X, rewards = offer.contexts[rows], offer.rewards[rows]
+        left = np.arange(K) < offer.sizes[:, None]
+        widths = np.array([self._algorithm.width(int(k), self._rounds) for k in offer.sizes])
+        action, knew = np.zeros(V, dtype=np.int64), self._knows.copy()
+        climbing, s = np.arange(V), 1
+        while climbing.size:
+            level = self._level(s, X.shape[2])
+            Z = level.project(climbing, X[climbing])
+            mean, std = level.believe(climbing, X[climbing], Z)
+            spread = np.where(left[climbing], widths[climbing, None] * std, -np.inf)
+            bounds = np.where(left[climbing], mean + spread, -np.inf)
+            sure = spread.max(axis=1) <= 1 / math.sqrt(self._rounds) + TIE
+            unsure = ~sure & (spread.max(axis=1) > 2.0**-s + TIE)
+            wide = np.where(spread > 2.0**-s + TIE, spread, -np.inf)
+            scores = np.where(sure[:, None], bounds, wide)
+            stops = np.flatnonzero(sure | unsure)
+            action[climbing[stops]] = self._picked(climbing[stops], scores[stops], knew)
+            learning = np.flatnonzero(unsure)
+            if learning.size:
+                v = climbing[learning]
+                z = Z[learning, :, action[v]]
+                level.learn(v, X[v, action[v]], z, rewards[v, action[v]])
+                self._knows[v] = True
+                for agent in v:
+                    self.index_sets[agent][s - 1].append(t)
+            best = bounds.max(axis=1, keepdims=True)
+            kept = bounds >= best - 2.0 ** (1 - s) - TIE * np.maximum(1.0, np.abs(best))
+            left[climbing] &= kept
+            climbing, s = climbing[~(sure | unsure)], s + 1
+        return offer.starts + action
+
+    def traffic(self, t: int) -> tuple[int, int]:
+        """Return 0 messages and 0 bytes."""
+        return 0, 0
+
+    def similarity(self) -> Array:
+        """Return the identity: nobody's news is worth anything to another."""
+        return np.eye(len(self._rngs))
+
+    def _picked(self, agents: IntArray, scores: Array, knew: BoolArray) -> IntArray:
+        """Return the best scored action of some agents; any, if an agent knows nothing: (A, K)."""
+        picked = first_best(scores)
+        for place in np.flatnonzero(~knew[agents]):
+            free = np.flatnonzero(scores[place] > -np.inf)
+            picked[place] = free[self._rngs[agents[place]].integers(len(free))]
+        return picked
+
+    def _level(self, s: int, dim: int) -> SideBySide:
+        if s > len(self._levels):
+            kernel, ridge = self._algorithm.kernel, self._algorithm.ridge
+            self._levels.append(SideBySide(kernel, ridge, agents=len(self._rngs), dim=dim))
+            for sets in self.index_sets:
+                sets.append([])
+        return self._levels[s - 1]
