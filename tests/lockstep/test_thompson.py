@@ -251,3 +251,17 @@ def test_features_that_are_the_kernel_change_no_draw(monkeypatch):
     expected = cb.play(problem, plain, rounds=6, seed=4, engine="exact").actions
     found = cb.play(problem, featured, rounds=6, seed=4, engine="sparse").actions
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("learnt", [False, True], ids=["given", "learnt"])
+def test_beliefs_that_stand_until_there_are_news_draw_the_same(learnt, monkeypatch):
+    # any news is worth more than this patience, so nothing is missed
+    monkeypatch.setattr(engines, "PATIENCE", 1e-12)
+    network = NETWORKS["two parts"]
+    similarity = Evidence(groups=3) if learnt else similarity_of(network, 2)[0]
+    policy = cb.EagerKernelTS(kernel=cb.kernels.Linear(), similarity=similarity, ttl=2, eta=0.7)
+    exact, sparse = (
+        cb.play(ragged(network, 3), policy, rounds=9, seed=4, engine=engine).actions
+        for engine in ("exact", "sparse")
+    )
+    np.testing.assert_array_equal(sparse, exact)
