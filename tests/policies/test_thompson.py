@@ -65,7 +65,7 @@ def posterior(k, X, y, Q, ridge):
     ids=["linear", "rbf"],
 )
 def test_draws_have_the_posteriors_mean_and_covariance(rng, policy, k):
-    draws, Q = 1500, rng.normal(size=(4, 2))
+    draws, Q = 800, rng.normal(size=(4, 2))
     agent, X, y = informed(recorded(policy), rng)
     for _ in range(draws):
         agent.decide(Q)  # no reward comes: the posterior stays what it is
@@ -84,7 +84,7 @@ def test_draws_have_the_posteriors_mean_and_covariance(rng, policy, k):
 def test_an_action_is_taken_as_often_as_it_is_the_best(rng):
     # two actions: P(f(x) > f(x')) in closed form, w = 1 as η² = λ
     agent, X, y = informed(cb.KernelTS(kernel=RBF, eta=0.5, ridge=0.25), rng)
-    draws, Q = 1500, np.array([[0.4, 0.1], [1.0, -0.3]])
+    draws, Q = 800, np.array([[0.4, 0.1], [1.0, -0.3]])
     mean, covariance = posterior(formulas.rbf, X, y, Q, 0.25)
     apart = np.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
     p = NormalDist().cdf((mean[1] - mean[0]) / apart)
@@ -167,7 +167,7 @@ def test_contexts_that_are_offered_twice_get_the_same_draw(rng, features):
 
 def test_a_draw_with_features_has_the_covariance_that_they_and_the_rest_hold(rng):
     # K − φφᵀ, what the features cannot hold, stays as it was before anything was known
-    ridge, draws, Q = 0.3, 1500, rng.normal(size=(4, 2)) * 2
+    ridge, draws, Q = 0.3, 800, rng.normal(size=(4, 2)) * 2
     policy = cb.KernelTS(kernel=RBF, eta=np.sqrt(ridge), ridge=ridge, features=BASIS)
     agent, X, y = informed(recorded(policy), rng)
     for _ in range(draws):
