@@ -52,6 +52,61 @@ def test_extending_in_any_batches_matches_the_paper_formula(rng, K_z, K_x, batch
     assert len(posterior) == 300
 
 
+def own_covariances(kernel, u, X, ridge, v, Q):
+    """The closed formula's covariance of all queries, by an inverse."""
+    inverse = np.linalg.inv(kernel(u, X, u, X) + ridge * np.eye(len(u)))
+    return kernel(v, Q, v, Q) - kernel(v, Q, u, X) @ inverse @ kernel(u, X, v, Q)
+
+
+@pytest.mark.parametrize("K_x", KERNELS, ids=repr)
+def test_covariances_are_those_of_each_agents_own_queries(rng, K_z, K_x):
+    kernel, ridge = JointKernel(K_x, K_z, Hadamard()), 0.5
+    u, X, y = data(rng, 40)
+    v, Q = np.array([2, 0, 2, 4, 2, 0]), rng.normal(size=(6, 3))
+    posterior = Posterior(kernel, ridge)
+    posterior.extend(u, X, y)
+    assert posterior.predict(v, Q).covariance is None  # nobody asked
+    belief = posterior.predict(v, Q, joint=True)
+    expected = own_covariances(kernel, u, X, ridge, v, Q)
+    assert belief.covariance.shape == (6, 3)
+    for i, agent in enumerate(v):
+        own = np.flatnonzero(v == agent)
+        np.testing.assert_allclose(belief.covariance[i, : len(own)], expected[i, own], atol=1e-10)
+        assert (belief.covariance[i, len(own) :] == 0).all()
+
+
+def test_covariances_know_an_agents_own_part_of_the_newest_observations(rng, K_z):
+    kernel, ridge = JointKernel(RBF(), K_z, Hadamard()), 0.3
+    u, X, y = data(rng, 30)
+    v, Q = np.repeat(np.arange(5), 3), rng.normal(size=(15, 3))
+    known = rng.random((5, 10)) < 0.5
+    known[0], known[1] = True, False
+    posterior = Posterior(kernel, ridge)
+    posterior.extend(u[:20], X[:20], y[:20])
+    newest = posterior.look_ahead(u[20:], X[20:], y[20:])
+    belief = newest.predict(v, Q, known, joint=True)
+    for agent in range(5):
+        mine = np.append(np.arange(20), 20 + np.flatnonzero(known[agent]))
+        at = v == agent
+        expected = own_covariances(kernel, u[mine], X[mine], ridge, v[at], Q[at])
+        np.testing.assert_allclose(belief.covariance[at], expected, atol=1e-10)
+        np.testing.assert_allclose(belief.std[at] ** 2, np.diagonal(expected), atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 127, 128, 300])
+def test_coefficients_solve_for_what_is_left_of_the_rewards(rng, K_z, n):
+    kernel, ridge = JointKernel(RBF(), K_z, Hadamard()), 0.5
+    u, X, y = data(rng, n)
+    posterior = Posterior(kernel, ridge)
+    for part in np.array_split(np.arange(n), 3):
+        posterior.extend(u[part], X[part], y[part])
+    r = rng.normal(size=n)
+    expected = np.linalg.solve(kernel(u, X, u, X) + ridge * np.eye(n), y - r)
+    np.testing.assert_allclose(posterior.coefficients(r), expected, atol=1e-10)
+    np.testing.assert_array_equal(posterior.agents, u)
+    np.testing.assert_array_equal(posterior.contexts, X)
+
+
 def test_without_observations_the_belief_is_the_prior(rng, K_z):
     kernel = JointKernel(Linear(), K_z, Hadamard())
     v, Q, _ = data(rng, 4)

@@ -134,8 +134,8 @@ def path_from_posterior(
         )
     w = as_not_negative(width, "width")
     if basis is None:
-        waves = Fourier(_WAVES, seed=int(rng.integers(2**32)))
-        basis = Exact() if is_finite(kernel.kernel) else waves
+        finite = is_finite(kernel.kernel)
+        basis = Exact() if finite else Fourier(_WAVES, seed=int(rng.integers(2**32)))
     agents, X = known.agents, known.contexts
     of_agents = np.unique(np.append(agents, agent))
     m = basis.size(kernel.kernel, dim)

@@ -54,6 +54,18 @@ def test_what_the_schema_refuses_the_lab_refuses_too(validator, name):
         check(experiment_of(tables))
 
 
+def test_policies_that_draw_can_be_named(validator):
+    answers = {"kernel": "Linear", "similarity": "Same", "width": "Fixed", "listen": "Clique"}
+    for table in (
+        {"kind": "CoopKernelTS", "kernel": "RBF", "eta": 0.3},
+        {"kind": "EagerKernelTS", "kernel": "Linear", "similarity": "truth"},
+        {"kind": "Policy", "name": "drawn", "act": "Sample", **answers},
+    ):
+        tables = small(policies={"draws": table})
+        assert [error.message for error in validator.iter_errors(tables)] == []
+        check(experiment_of(tables))
+
+
 def test_ones_own_kinds_pass_with_any_arguments(validator):
     tables = small(policies={"mine": {"kind": "mine:policy", "anything": [1, 2]}})
     assert not list(validator.iter_errors(tables))
