@@ -255,7 +255,7 @@ def test_features_that_are_the_kernel_change_no_draw(monkeypatch):
 @pytest.mark.parametrize("learnt", [False, True], ids=["given", "learnt"])
 def test_beliefs_that_stand_until_there_are_news_draw_the_same(learnt, monkeypatch):
     # any news is worth more than this patience, so nothing is missed
-    monkeypatch.setattr(engines, "PATIENCE", 1e-12)
+    monkeypatch.setattr(engines, "LATE", 1e-12)
     network = NETWORKS["two parts"]
     similarity = Evidence(groups=3) if learnt else similarity_of(network, 2)[0]
     policy = cb.EagerKernelTS(kernel=cb.kernels.Linear(), similarity=similarity, ttl=2, eta=0.7)
