@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         width,
     )
     from coopbandits.agent import Agent, Decision
+    from coopbandits.decision_sets import Box, Polytope
     from coopbandits.messages import Message
     from coopbandits.network import Network
     from coopbandits.policies import (
@@ -57,6 +58,7 @@ __all__ = [
     "IGPUCB",
     "OFUL",
     "Agent",
+    "Box",
     "Centralised",
     "CoopKernelUCB",
     "Decision",
@@ -68,6 +70,7 @@ __all__ = [
     "NaiveCooperation",
     "Network",
     "Policy",
+    "Polytope",
     "Run",
     "Uniform",
     "act",
@@ -95,10 +98,12 @@ _ROOMS = (
 )
 _HOMES = {
     "Agent": "agent",
+    "Box": "decision_sets",
     "Decision": "agent",
     "Message": "messages",
     "Network": "network",
     "Policy": "policy",
+    "Polytope": "decision_sets",
     "Run": "run",
     "play": "run",
 }

@@ -34,6 +34,14 @@ class Act(Protocol):
         ...
 
 
+class Climbs(Protocol):
+    """An act that can choose from a continuum: it tells how its score rises."""
+
+    def slopes(self, mean: Array, std: Array, width: Array) -> tuple[Array, Array]:
+        """Differentiate the score by mean and by σ: (m,), (m,)."""
+        ...
+
+
 class _Independent:
     """Agents that follow nobody."""
 
@@ -56,6 +64,10 @@ class UpperBound(_Independent):
         """Return the upper bounds."""
         return mean + width * std
 
+    def slopes(self, mean: Array, std: Array, width: Array) -> tuple[Array, Array]:
+        """Differentiate the score by mean and by σ: (m,), (m,)."""
+        return np.ones_like(mean), width
+
 
 @dataclass(frozen=True, slots=True)
 class AtRandom(_Independent):
@@ -76,7 +88,8 @@ class FollowCentre:
     grants and changing sets do not. `follow="nearest"` takes the offered action nearest to it
     (Euclidean), which is the arm itself where it is offered, and refuses where no distance makes
     sense: the arm is not offered, and it and all offered actions are equally far from each other,
-    as one-hot contexts are. `follow="same"` refuses whenever the arm is not offered.
+    as one-hot contexts are. `follow="same"` refuses whenever the arm is not offered. On a continuum
+    the nearest point of it counts as offered.
     """
 
     follow_rule: str = "nearest"
@@ -91,6 +104,10 @@ class FollowCentre:
     def score(self, mean: Array, std: Array, width: Array) -> Array:
         """Return the upper bounds, for centres and for agents that have not heard of theirs."""
         return mean + width * std
+
+    def slopes(self, mean: Array, std: Array, width: Array) -> tuple[Array, Array]:
+        """Differentiate the score by mean and by σ: (m,), (m,)."""
+        return np.ones_like(mean), width
 
     def leaders(self, network: Network, ttl: int) -> IntArray:
         """Return each agent's centre, −1 for the centres."""

@@ -15,14 +15,16 @@ Gram matrices of the observations. So for observations indexed by agent and roun
 `Kronecker` give the same posterior; `Sum` gives another.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, short
+from coopbandits.differences import STEP
 from coopbandits.errors import ParameterError
-from coopbandits.kernels import Kernel
+from coopbandits.kernels import Kernel, diagonal_gradient_of, gradient_of
 
 
 @runtime_checkable
@@ -46,6 +48,10 @@ class Hadamard:
         """Multiply entry by entry."""
         return K_z * K_x
 
+    def share(self, K_z: Array) -> Array:
+        """Return ∂K/∂K_x, entry by entry."""
+        return K_z
+
     def related(self, K_z: Array) -> BoolArray:
         """Tell which pairs of agents can tell each other anything: those with K_z ≠ 0."""
         return np.asarray(K_z != 0)
@@ -58,6 +64,10 @@ class Kronecker:
     def combine(self, K_z: Array, K_x: Array) -> Array:
         """Read the entry of K_z ⊗ K_x in the row (v, x) and the column (v', x')."""
         return K_z * K_x
+
+    def share(self, K_z: Array) -> Array:
+        """Return ∂K/∂K_x, entry by entry."""
+        return K_z
 
     def related(self, K_z: Array) -> BoolArray:
         """Tell which pairs of agents can tell each other anything: those with K_z ≠ 0."""
@@ -74,6 +84,10 @@ class Sum:
     def combine(self, K_z: Array, K_x: Array) -> Array:
         """Average entry by entry."""
         return 0.5 * (K_z + K_x)
+
+    def share(self, K_z: Array) -> Array:
+        """Return ∂K/∂K_x, entry by entry."""
+        return np.full_like(K_z, 0.5)
 
     def related(self, K_z: Array) -> BoolArray:
         """Tell which pairs of agents can tell each other anything: all, through K_x."""
@@ -110,3 +124,24 @@ class JointKernel:
     def diagonal(self, u: IntArray, X: Array) -> Array:
         """Evaluate each augmented context with itself: (n,), (n, d) -> (n,)."""
         return self.composition.combine(self.K_z[u, u], self.kernel.diagonal(X))
+
+    def gradient(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
+        """Differentiate every pair by x: (n,), (n, d), (m,), (m, d) -> (n, m, d)."""
+        K_z = np.take(self.K_z[:, w], u, axis=0)
+        share = share_of(self.composition, K_z, lambda: self.kernel(X, Y))
+        return share[..., None] * gradient_of(self.kernel, X, Y)
+
+    def diagonal_gradient(self, u: IntArray, X: Array) -> Array:
+        """Differentiate each K(x̃, x̃) by x: (n,), (n, d) -> (n, d)."""
+        share = share_of(self.composition, self.K_z[u, u], lambda: self.kernel.diagonal(X))
+        return share[..., None] * diagonal_gradient_of(self.kernel, X)
+
+
+def share_of(composition: Composition, K_z: Array, K_x: Callable[[], Array]) -> Array:
+    """Return ∂K/∂K_x, entry by entry; by differences if a composition has no `share(K_z)`."""
+    if hasattr(composition, "share"):
+        return np.asarray(composition.share(K_z))
+    at = K_x()
+    step = STEP * np.maximum(1.0, np.abs(at))
+    above, below = composition.combine(K_z, at + step), composition.combine(K_z, at - step)
+    return (above - below) / (2 * step)

@@ -99,6 +99,23 @@ class SummedModel:
         """Return the belief at K contexts."""
         assert self.policy.features is not None
         phi = self.policy.features.features(self.policy.kernel, contexts)
+        mean, G, logdet, count = self.ask(phi)
+        agents = np.full(len(contexts), self.agent)
+        variance = np.einsum("kd,kd->k", G, G) + self.plan.outside(agents, contexts, phi)
+        return Belief(
+            mean,
+            deviation(variance),
+            np.full(len(contexts), logdet),
+            np.full(len(contexts), count),
+        )
+
+    def ask(self, phi: Array) -> tuple[Array, Array, float, int]:
+        """Return what is believed at K rows of features: (K, m).
+
+        Returns:
+            Means (K,), G (K, D) in which covariances are GGᵀ, log det(I + K/λ), and from how many
+            observations.
+        """
         counts = self._linked
         statistics = Statistics.of(self.sums[None] * counts[None, :, None], phi.shape[1])
         weights = Weights.pooled(
@@ -109,11 +126,8 @@ class SummedModel:
             self.policy.ridge,
         )
         mean, Z, logdet = weights.ask(phi[None])
-        agents = np.full(len(contexts), self.agent)
-        beyond = self.plan.outside(agents, contexts, phi)
-        variance = self.policy.ridge * np.einsum("kd,kd->k", Z[0], Z[0]) + beyond
-        count = np.full(len(contexts), int(statistics.n.sum()))
-        return Belief(mean[0], deviation(variance), np.full(len(contexts), logdet[0]), count)
+        root = np.sqrt(self.policy.ridge)
+        return mean[0], root * Z[0], float(logdet[0]), int(statistics.n.sum())
 
     @property
     def _me(self) -> IntArray:
