@@ -1,4 +1,8 @@
-"""How do I act? From beliefs at the offered actions, or a centre's arm, to a choice."""
+"""How do I act? From beliefs at the offered actions, or a centre's arm, to a choice.
+
+An act that also has `slopes(mean, std, width)`, the derivatives of its score by mean and by σ,
+chooses from a continuum too.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
@@ -31,14 +35,6 @@ class Act(Protocol):
 
     def follow(self, arm: Array, offered: Array) -> int:
         """Choose among the offered actions, given a leader's arm: (d,), (K, d) -> index."""
-        ...
-
-
-class Climbs(Protocol):
-    """An act that can choose from a continuum: it tells how its score rises."""
-
-    def slopes(self, mean: Array, std: Array, width: Array) -> tuple[Array, Array]:
-        """Differentiate the score by mean and by σ: (m,), (m,)."""
         ...
 
 

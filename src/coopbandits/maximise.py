@@ -46,18 +46,32 @@ def maximise(
         known: (k, d) points of the set that may be good.
     """
     value = (lambda X: function(X)[0]) if values is None else values
+    looked_at, climbed = peaks(decision_set, function, rng, values=value, known=known)
+    reached = value(climbed)
+    top = int(np.argmax(reached))
+    return np.asarray(climbed[top] if reached[top] > value(looked_at)[0] else looked_at[0])
+
+
+def peaks(
+    decision_set: DecisionSet,
+    function: Function,
+    rng: np.random.Generator,
+    *,
+    values: Values,
+    known: Array | None = None,
+) -> tuple[Array, Array]:
+    """Return the best points looked at, the highest first, and where climbing led from each.
+
+    (k, d), (k, d); the arguments are those of `maximise`.
+    """
     effort = decision_set.effort
     parts = [
         decision_set.sample(rng, max(1, round(effort * LOOKED_AT))),
         decision_set.corners(rng, max(1, round(effort * CORNERS))),
     ]
     candidates = np.vstack(parts if known is None else [*parts, known])
-    heights = value(candidates)
-    order = _apart(decision_set, candidates, heights, max(1, round(effort * STARTS)))
-    climbed = climb(decision_set, function, candidates[order])
-    reached = value(climbed)
-    best, top = int(np.argmax(heights)), int(np.argmax(reached))
-    return np.asarray(climbed[top] if reached[top] > heights[best] else candidates[best])
+    starts = _apart(decision_set, candidates, values(candidates), max(1, round(effort * STARTS)))
+    return starts, climb(decision_set, function, starts)
 
 
 def climb(decision_set: DecisionSet, function: Function, starts: Array) -> Array:
@@ -130,8 +144,8 @@ def _within(
     return np.clip(solved.x, 0.0, 1.0) if np.isfinite(solved.x).all() else u
 
 
-def _apart(decision_set: DecisionSet, X: Array, heights: Array, count: int) -> list[int]:
-    """Choose the highest points that are no neighbours of higher ones."""
+def _apart(decision_set: DecisionSet, X: Array, heights: Array, count: int) -> Array:
+    """Choose the highest points that are no neighbours of higher ones, highest first: (k, d)."""
     size = decision_set.high - decision_set.low
     free = size > 0
     U = X[:, free] / size[free]
@@ -140,4 +154,4 @@ def _apart(decision_set: DecisionSet, X: Array, heights: Array, count: int) -> l
     while len(chosen) < count and left.max() > -np.inf:
         chosen.append(int(np.argmax(left)))
         left[((U - U[chosen[-1]]) ** 2).sum(axis=1) <= near**2] = -np.inf
-    return chosen
+    return X[chosen]
