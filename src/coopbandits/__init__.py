@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from coopbandits.agent import Agent, Decision
     from coopbandits.baselines import CLUB, ConsensusUCB, DisKernelUCB, HLinUCB, SupKernelUCB
+    from coopbandits.decision_sets import Box, Polytope
     from coopbandits.digests import Digest
     from coopbandits.messages import Message
     from coopbandits.network import Network
@@ -68,6 +69,7 @@ __all__ = [
     "IGPUCB",
     "OFUL",
     "Agent",
+    "Box",
     "Centralised",
     "ConsensusUCB",
     "CoopKernelTS",
@@ -89,6 +91,7 @@ __all__ = [
     "NaiveCooperation",
     "Network",
     "Policy",
+    "Polytope",
     "Run",
     "SupKernelUCB",
     "Uniform",
@@ -123,6 +126,7 @@ _HOMES = {
     "Agent": "agent",
     "CLUB": "baselines",
     "ConsensusUCB": "baselines",
+    "Box": "decision_sets",
     "Decision": "agent",
     "Digest": "digests",
     "DisKernelUCB": "baselines",
@@ -130,6 +134,7 @@ _HOMES = {
     "Message": "messages",
     "Network": "network",
     "Policy": "policy",
+    "Polytope": "decision_sets",
     "Run": "run",
     "SupKernelUCB": "baselines",
     "play": "run",

@@ -1,4 +1,8 @@
-"""How do I act? From beliefs at the offered actions, or a centre's arm, to a choice."""
+"""How do I act? From beliefs at the offered actions, or a centre's arm, to a choice.
+
+An act that also has `slopes(mean, std, width)`, the derivatives of its score by mean and by σ,
+chooses from a continuum too.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
@@ -60,6 +64,10 @@ class UpperBound(_Independent):
         """Return the upper bounds."""
         return mean + width * std
 
+    def slopes(self, mean: Array, std: Array, width: Array) -> tuple[Array, Array]:
+        """Differentiate the score by mean and by σ: (m,), (m,)."""
+        return np.ones_like(mean), width
+
 
 @dataclass(frozen=True, slots=True)
 class Sample(_Independent):
@@ -97,7 +105,8 @@ class FollowCentre:
     grants and changing sets do not. `follow="nearest"` takes the offered action nearest to it
     (Euclidean), which is the arm itself where it is offered, and refuses where no distance makes
     sense: the arm is not offered, and it and all offered actions are equally far from each other,
-    as one-hot contexts are. `follow="same"` refuses whenever the arm is not offered.
+    as one-hot contexts are. `follow="same"` refuses whenever the arm is not offered. On a continuum
+    the nearest point of it counts as offered.
     """
 
     follow_rule: str = "nearest"
@@ -112,6 +121,10 @@ class FollowCentre:
     def score(self, mean: Array, std: Array, width: Array) -> Array:
         """Return the upper bounds, for centres and for agents that have not heard of theirs."""
         return mean + width * std
+
+    def slopes(self, mean: Array, std: Array, width: Array) -> tuple[Array, Array]:
+        """Differentiate the score by mean and by σ: (m,), (m,)."""
+        return np.ones_like(mean), width
 
     def leaders(self, network: Network, ttl: int) -> IntArray:
         """Return each agent's centre, −1 for the centres."""

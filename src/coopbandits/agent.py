@@ -12,12 +12,15 @@ The rules:
 3. A call that raises has changed nothing. A peer can only cause a `RemoteProtocolError`.
 4. The first context that the agent's own user gives fixes d. Messages that came before and have
    another d are dropped then.
+5. A decision set is (K, d) contexts, or a continuum: a `Box` or a `Polytope` (docs/continuum.md).
 """
 
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
+import numpy.typing as npt
 
 from coopbandits import snapshot
 from coopbandits.act import draws, first_best
@@ -35,7 +38,9 @@ from coopbandits.arrays import (
     short,
 )
 from coopbandits.compositions import JointKernel
+from coopbandits.continuum import best_point
 from coopbandits.covariances import drawn
+from coopbandits.decision_sets import Box, DecisionSet, Polytope
 from coopbandits.digests import Digest, DigestRelay, News, sound
 from coopbandits.errors import (
     InputError,
@@ -52,6 +57,7 @@ from coopbandits.posterior import Belief, admits, refusal
 from coopbandits.similarity.mean_embedding import FrozenKernel
 from coopbandits.speaker import Speaker
 from coopbandits.summed_model import SummedModel
+from coopbandits.surface import ExactSurface, SummedSurface, Surface
 
 # With features, observations wait for the next decision, but no more of them than this.
 _MOST_PENDING = 1024
@@ -62,7 +68,8 @@ class Decision:
     """A choice, and what the agent believed of it.
 
     `mean`, `std` and `width` are those of the chosen action; None where the policy asks no
-    posterior (an agent that follows its centre, or acts at random by design).
+    posterior (an agent that follows its centre, or acts at random by design). `index` is −1 where
+    `context` is a point of a continuum.
     """
 
     id: int
@@ -147,47 +154,51 @@ class Agent:
         return row
 
     def decide(self, contexts: object) -> Decision:
-        """Choose one of K offered actions: (K, d)."""
-        offered = as_contexts(contexts)
-        self._check_own(offered)
+        """Choose one of K offered actions, (K, d), or a point of a `Box` or `Polytope`."""
+        offered = self._offered(contexts)
         held = self._observations, self._arm, self._model, self._digests
         used = self._rng.bit_generator.state
-        self._attachments.with_choice(offered, 0)  # what it cannot take raises before all else
+        self._with_choice(offered, _first(offered))  # what it cannot take raises before all else
         try:
-            index, facts = self._choose(offered)
-            attachments = self._attachments.with_choice(offered, index)
+            choice = self._choose(offered)
+            attachments = self._with_choice(offered, choice)
         except Exception:
             self._observations, self._arm, self._model, self._digests = held
             self._rng.bit_generator.state = used
             raise
         self._attachments = attachments
-        self._dim = offered.shape[1]
+        self._dim = len(choice.context)
         self._round += 1
-        context = frozen(offered[index].copy())
+        context = frozen(choice.context.copy())
         self._open[self._round] = frozen(np.append(context, attachments.newest))
-        self._speaker.decided(self._round, facts[1])
-        return Decision(self._round, index, context, *facts)
+        self._speaker.decided(self._round, choice.facts[1])
+        return Decision(self._round, choice.index, context, *choice.facts)
 
-    def preview(self, contexts: object) -> int:
-        """Tell which of K offered actions `decide` would choose now: (K, d) -> index.
+    @overload
+    def preview(self, contexts: DecisionSet) -> Array: ...
+
+    @overload
+    def preview(self, contexts: npt.ArrayLike) -> int: ...
+
+    def preview(self, contexts: object) -> int | Array:
+        """Tell what `decide` would choose now: of (K, d) an index, of a continuum a point (d,).
 
         No decision is opened and no random number used up; what has arrived is learnt, as `decide`
         would.
         """
-        offered = as_contexts(contexts)
-        self._check_own(offered)
+        offered = self._offered(contexts)
         held = self._observations, self._arm, self._model, self._digests
         used = self._rng.bit_generator.state
-        self._attachments.with_choice(offered, 0)
+        self._with_choice(offered, _first(offered))
         try:
-            index, _ = self._choose(offered)
+            choice = self._choose(offered)
         except Exception:
             self._observations, self._arm, self._model, self._digests = held
             raise
         finally:
             self._rng.bit_generator.state = used
-        self._dim = offered.shape[1]
-        return index
+        self._dim = len(choice.context)
+        return choice.index if isinstance(offered, np.ndarray) else choice.context
 
     def reward(self, decision: int, y: float) -> list[News]:
         """Learn what a decision brought, and return what to send to `recipients`."""
@@ -307,6 +318,22 @@ class Agent:
         _check_kinds(policy, network)
         return snapshot.restored(data, policy, network)
 
+    def _offered(self, contexts: object) -> Array | DecisionSet:
+        """Check a decision set: (K, d), or a continuum."""
+        if isinstance(contexts, Box | Polytope):
+            # no built-in kernel is larger anywhere than at the point furthest from 0
+            furthest = np.maximum(np.abs(contexts.low), np.abs(contexts.high))
+            self._check_own(np.array([furthest, contexts.low, contexts.high]))
+            return contexts
+        offered = as_contexts(contexts)
+        self._check_own(offered)
+        return offered
+
+    def _with_choice(self, offered: Array | DecisionSet, choice: "_Choice") -> Attachments:
+        if isinstance(offered, np.ndarray):
+            return self._attachments.with_choice(offered, choice.index)
+        return self._attachments.with_point(choice.context, offered.spread)
+
     def _check_own(self, contexts: Array) -> None:
         if self._dim not in (None, contexts.shape[1]):
             raise ShapeError(
@@ -358,46 +385,80 @@ class Agent:
                 with suppress(RemoteProtocolError):
                     self._digests[origin] = self._sound(digest, dim)
 
-    def _choose(
-        self, offered: Array
-    ) -> tuple[int, tuple[float | None, float | None, float | None]]:
-        """Choose by chance, by the leader's arm or by the posterior; with mean, std and width."""
-        self._drop_misfits(offered.shape[1])
+    def _choose(self, offered: Array | DecisionSet) -> "_Choice":
+        """Choose by chance, by the leader's arm or by the posterior."""
+        finite = isinstance(offered, np.ndarray)
+        dim = offered.shape[1] if isinstance(offered, np.ndarray) else offered.dim
+        self._drop_misfits(dim)
         if not self.policy.act.judges:
-            return int(self._rng.integers(len(offered))), (None, None, None)
+            return self._at_random(offered)
         if self._arm is not None:
-            arm = self._arm[1][: offered.shape[1]]
-            return self.policy.act.follow(arm, offered), (None, None, None)
-        return self._judge(offered)
+            arm = self._arm[1][:dim]
+            rows = offered if isinstance(offered, np.ndarray) else offered.nearest(arm)[None, :]
+            index = self.policy.act.follow(arm, rows)
+            return _Choice(index if finite else -1, rows[index])
+        return self._judge(offered, dim)
 
-    def _judge(self, offered: Array) -> tuple[int, tuple[float, float, float]]:
-        """Choose by the posterior; return the choice with its mean, std and width."""
-        model = self._model or self._new_model(offered.shape[1])
-        ahead: Ahead | None = None
+    def _at_random(self, offered: Array | DecisionSet) -> "_Choice":
+        if isinstance(offered, np.ndarray):
+            index = int(self._rng.integers(len(offered)))
+            return _Choice(index, offered[index])
+        return _Choice(-1, offered.sample(self._rng, 1)[0])
+
+    def _judge(self, offered: Array | DecisionSet, dim: int) -> "_Choice":
+        """Choose by the posterior."""
+        model = self._model or self._new_model(dim)
+        thought: Ahead | SummedModel
         if isinstance(model, SummedModel):
-            model = model.learnt(self._observations, self._digests.values())
-            belief = model.predict(offered)
+            thought = model.learnt(self._observations, self._digests.values())
         else:
-            ahead = model.ahead(self._observations)
-            belief = ahead.predict(self._attachments.asked(offered))
+            thought = model.ahead(self._observations)
+        finite = isinstance(offered, np.ndarray)
+        rows = offered if isinstance(offered, np.ndarray) else self._sought(offered, thought)
+        law = offered if isinstance(offered, np.ndarray) else offered.spread
+        belief, width = self._believe(thought, rows, law)
+        knows = belief.count[0] > 0
+        std = self._drawn(rows, belief) if knows and draws(self.policy.act) else belief.std
+        scores = self.policy.act.score(belief.mean, std, width)
+        if isinstance(thought, Ahead):
+            self._model = thought.commit()
+        else:  # what is in the sums need not be kept
+            self._model, self._observations, self._digests = thought, [], {}
+        index = int(first_best(scores[None, :])[0])
+        if not knows:  # Alg. 1, l. 4-5
+            index = int(self._rng.integers(len(rows)))
+        facts = float(belief.mean[index]), float(belief.std[index]), float(width[index])
+        return _Choice(index if finite else -1, rows[index], facts)
+
+    def _sought(self, offered: DecisionSet, thought: Ahead | SummedModel) -> Array:
+        """Look for the best point of a continuum; any, if nothing is known: (1, d)."""
+        any_point = offered.sample(self._rng, 1)
+        belief, width = self._believe(thought, any_point, offered.spread)
+        if belief.count[0] == 0:
+            return any_point
+        surface: Surface
+        if isinstance(thought, SummedModel):
+            surface = SummedSurface(thought)
+        else:
+            surface = ExactSurface(thought, self._attachments, offered.spread)
+        act, w = self.policy.act, float(width[0])
+        return best_point(offered, surface, act, w, self._rng, self._observations)[None, :]
+
+    def _believe(
+        self, thought: Ahead | SummedModel, X: Array, offered: Array
+    ) -> tuple[Belief, Array]:
+        """Return belief and width at m contexts, given all that is offered."""
+        if isinstance(thought, SummedModel):
+            belief = thought.predict(X)
+        else:
+            belief = thought.predict(self._attachments.asked(X, offered))
         width = self.policy.width.factor(
             logdet=belief.logdet,
             count=belief.count,
             ridge=self.policy.ridge,
-            agents=np.full(len(offered), self._plan.union[self.agent]),
+            agents=np.full(len(X), self._plan.union[self.agent]),
         )
-        knows = belief.count[0] > 0
-        std = self._drawn(offered, belief) if knows and draws(self.policy.act) else belief.std
-        scores = self.policy.act.score(belief.mean, std, width)
-        if ahead is not None:
-            self._model = ahead.commit()
-        else:  # what is in the sums need not be kept
-            self._model, self._observations, self._digests = model, [], {}
-        if knows:
-            index = int(first_best(scores[None, :])[0])
-        else:  # Alg. 1, l. 4-5
-            index = int(self._rng.integers(len(offered)))
-        return index, (float(belief.mean[index]), float(belief.std[index]), float(width[index]))
+        return belief, width
 
     def _drawn(self, offered: Array, belief: Belief) -> Array:
         """Draw jointly at K offered actions: (K,)."""
@@ -409,6 +470,19 @@ class Agent:
     def _new_model(self, dim: int | None) -> Model | SummedModel:
         make = Model if self.policy.features is None else SummedModel.empty
         return make(self.policy, self._plan, self.agent, as_count(dim, "dim"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """What was chosen: a row of what was offered, or −1; its context; mean, std and width."""
+
+    index: int
+    context: Array
+    facts: tuple[float | None, float | None, float | None] = (None, None, None)
+
+
+def _first(offered: Array | DecisionSet) -> _Choice:
+    return _Choice(0, offered[0] if isinstance(offered, np.ndarray) else offered.low)
 
 
 def _check_kinds(policy: object, network: object) -> None:

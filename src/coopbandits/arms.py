@@ -20,7 +20,13 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_floats, frozen, short
 from coopbandits.errors import ParameterError, ShapeError
-from coopbandits.kernels import Algebra, Kernel, as_kernel
+from coopbandits.kernels import (
+    Algebra,
+    Kernel,
+    as_kernel,
+    diagonal_gradient_of,
+    gradient_of,
+)
 
 Columns = int | Sequence[int]
 
@@ -57,6 +63,20 @@ class On(Algebra):
     def diagonal(self, X: Array) -> Array:
         """Evaluate each context with itself: (n, d) -> (n,)."""
         return self.kernel.diagonal(self.part(X))
+
+    def gradient(self, X: Array, Y: Array) -> Array:
+        """Differentiate every pair by x: (n, d), (m, d) -> (n, m, d)."""
+        return self.spread(gradient_of(self.kernel, self.part(X), self.part(Y)), X.shape[1])
+
+    def diagonal_gradient(self, X: Array) -> Array:
+        """Differentiate each k(x, x): (n, d) -> (n, d)."""
+        return self.spread(diagonal_gradient_of(self.kernel, self.part(X)), X.shape[1])
+
+    def spread(self, by_part: Array, dim: int) -> Array:
+        """Lay a gradient by what the kernel looks at out over a whole context: (…, k) -> (…, d)."""
+        whole = np.zeros((*by_part.shape[:-1], dim))
+        whole[..., _seen(self.columns, self.others, dim)] = by_part
+        return whole
 
     def part(self, X: Array) -> Array:
         """Return what the kernel looks at: (n, d) -> (n, k)."""
@@ -100,6 +120,14 @@ class Table(Algebra):
     def diagonal(self, X: Array) -> Array:
         """Evaluate each arm with itself: (n, 1) -> (n,)."""
         return np.diagonal(self.matrix)[self.arms(X)]
+
+    def gradient(self, X: Array, Y: Array) -> Array:
+        """Return 0: between arms there is nothing. (n, 1), (m, 1) -> (n, m, 1)."""
+        return np.zeros((len(X), len(Y), 1))
+
+    def diagonal_gradient(self, X: Array) -> Array:
+        """Return 0: (n, 1) -> (n, 1)."""
+        return np.zeros((len(X), 1))
 
     def arms(self, X: Array) -> IntArray:
         """Read arms, which must be there: (n, 1) -> (n,)."""

@@ -15,6 +15,7 @@ Gram matrices of the observations. So for observations indexed by agent and roun
 `Kronecker` give the same posterior; `Sum` gives another.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -23,8 +24,9 @@ import numpy as np
 
 from coopbandits.arms import On, as_arms
 from coopbandits.arrays import Array, BoolArray, IntArray, short
+from coopbandits.differences import STEP
 from coopbandits.errors import ParameterError
-from coopbandits.kernels import Kernel
+from coopbandits.kernels import Kernel, diagonal_gradient_of, gradient_of
 
 
 @runtime_checkable
@@ -48,6 +50,10 @@ class Hadamard:
         """Multiply entry by entry."""
         return K_z * K_x
 
+    def share(self, K_z: Array) -> Array:
+        """Return ∂K/∂K_x, entry by entry."""
+        return K_z
+
     def related(self, K_z: Array) -> BoolArray:
         """Tell which pairs of agents can tell each other anything: those with K_z ≠ 0."""
         return np.asarray(K_z != 0)
@@ -60,6 +66,10 @@ class Kronecker:
     def combine(self, K_z: Array, K_x: Array) -> Array:
         """Read the entry of K_z ⊗ K_x in the row (v, x) and the column (v', x')."""
         return K_z * K_x
+
+    def share(self, K_z: Array) -> Array:
+        """Return ∂K/∂K_x, entry by entry."""
+        return K_z
 
     def related(self, K_z: Array) -> BoolArray:
         """Tell which pairs of agents can tell each other anything: those with K_z ≠ 0."""
@@ -76,6 +86,10 @@ class Sum:
     def combine(self, K_z: Array, K_x: Array) -> Array:
         """Average entry by entry."""
         return 0.5 * (K_z + K_x)
+
+    def share(self, K_z: Array) -> Array:
+        """Return ∂K/∂K_x, entry by entry."""
+        return np.full_like(K_z, 0.5)
 
     def related(self, K_z: Array) -> BoolArray:
         """Tell which pairs of agents can tell each other anything: all, through K_x."""
@@ -113,6 +127,17 @@ class JointKernel:
         """Evaluate each augmented context with itself: (n,), (n, d) -> (n,)."""
         return self.composition.combine(self.K_z[u, u], self.kernel.diagonal(X))
 
+    def gradient(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
+        """Differentiate every pair by x: (n,), (n, d), (m,), (m, d) -> (n, m, d)."""
+        K_z = np.take(self.K_z[:, w], u, axis=0)
+        share = share_of(self.composition, K_z, lambda: self.kernel(X, Y))
+        return share[..., None] * gradient_of(self.kernel, X, Y)
+
+    def diagonal_gradient(self, u: IntArray, X: Array) -> Array:
+        """Differentiate each K(x̃, x̃) by x: (n,), (n, d) -> (n, d)."""
+        share = share_of(self.composition, self.K_z[u, u], lambda: self.kernel.diagonal(X))
+        return share[..., None] * diagonal_gradient_of(self.kernel, X)
+
     @property
     def related(self) -> BoolArray:
         """Which agents can tell each other anything: (V, V)."""
@@ -144,6 +169,18 @@ class ArmJointKernel(JointKernel):
         own = np.diagonal(self.pairs)[self._rows(u, X)]
         return self.composition.combine(own, self._contexts.diagonal(X))
 
+    def gradient(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
+        """Differentiate every pair by x; by the arm, 0: (n,), (n, d), … -> (n, m, d)."""
+        between = np.take(self.pairs[:, self._rows(w, Y)], self._rows(u, X), axis=0)
+        share = share_of(self.composition, between, lambda: self._contexts(X, Y))
+        return share[..., None] * self._contexts.gradient(X, Y)
+
+    def diagonal_gradient(self, u: IntArray, X: Array) -> Array:
+        """Differentiate each K(x̃, x̃) by x; by the arm, 0: (n,), (n, d) -> (n, d)."""
+        own = np.diagonal(self.pairs)[self._rows(u, X)]
+        share = share_of(self.composition, own, lambda: self._contexts.diagonal(X))
+        return share[..., None] * self._contexts.diagonal_gradient(X)
+
     @property
     def related(self) -> BoolArray:
         """Which pairs (v, a) can tell each other anything: (V·A, V·A)."""
@@ -160,3 +197,13 @@ class ArmJointKernel(JointKernel):
     def _rows(self, agents: IntArray, X: Array) -> IntArray:
         arms = len(self.pairs) // len(self.K_z)
         return agents * arms + as_arms(self._arm.part(X)[:, 0], arms)
+
+
+def share_of(composition: Composition, K_z: Array, K_x: Callable[[], Array]) -> Array:
+    """Return ∂K/∂K_x, entry by entry; by differences if a composition has no `share(K_z)`."""
+    if hasattr(composition, "share"):
+        return np.asarray(composition.share(K_z))
+    at = K_x()
+    step = STEP * np.maximum(1.0, np.abs(at))
+    above, below = composition.combine(K_z, at + step), composition.combine(K_z, at - step)
+    return (above - below) / (2 * step)

@@ -23,8 +23,19 @@ import numpy as np
 
 from coopbandits.arms import On, Table
 from coopbandits.arrays import Array, as_contexts, as_count, as_seed, frozen, short
+from coopbandits.differences import slopes
 from coopbandits.errors import ParameterError, ShapeError
-from coopbandits.kernels import RBF, Added, Kernel, Linear, Matern, Multiplied, Scaled, as_kernel
+from coopbandits.kernels import (
+    RBF,
+    Added,
+    Kernel,
+    Linear,
+    Matern,
+    Multiplied,
+    Scaled,
+    as_kernel,
+    gradient_of,
+)
 
 # Eigenvalues of a reference sample's Gram matrix below this, relative to the largest, are rounding.
 _RANK_TOLERANCE = 1e-10
@@ -72,6 +83,28 @@ class Exact:
             "basis Fourier(…) or Nystrom(…) of coopbandits.features"
         )
 
+    def jacobian(self, kernel: Kernel, X: Array) -> Array:
+        """Differentiate φ at n contexts: (n, d) -> (n, m, d)."""
+        n = len(X)
+        match kernel:
+            case Scaled():
+                return np.sqrt(kernel.scale) * self.jacobian(kernel.kernel, X)
+            case Added():
+                parts = [self.jacobian(part, X) for part in (kernel.left, kernel.right)]
+                return np.concatenate(parts, axis=1)
+            case Multiplied():
+                left, right = (self.features(part, X) for part in (kernel.left, kernel.right))
+                one, other = (self.jacobian(part, X) for part in (kernel.left, kernel.right))
+                both = one[:, :, None] * right[:, None, :, None]
+                both = both + left[:, :, None, None] * other[:, None]
+                return both.reshape(n, -1, X.shape[1])
+            case On():
+                return kernel.spread(self.jacobian(kernel.kernel, kernel.part(X)), X.shape[1])
+            case Table():
+                return np.zeros((n, kernel.root.shape[1], 1))
+        linear = self.features(kernel, np.eye(X.shape[1])).T  # φ(x) = linear·x
+        return np.broadcast_to(linear, (n, *linear.shape))
+
     def size(self, kernel: Kernel, dim: int) -> int:
         """Return m for contexts of d numbers."""
         match kernel:
@@ -118,6 +151,12 @@ class Fourier:
             [np.sqrt(weight) * self._waves(factors, X) for weight, factors in _terms(kernel)]
         )
 
+    def jacobian(self, kernel: Kernel, X: Array) -> Array:
+        """Differentiate φ at n contexts: (n, d) -> (n, m, d)."""
+        return np.concatenate(
+            [np.sqrt(weight) * self._rise(factors, X) for weight, factors in _terms(kernel)], axis=1
+        )
+
     def size(self, kernel: Kernel, dim: int) -> int:
         """Return m for contexts of d numbers."""
         return sum(
@@ -130,6 +169,14 @@ class Fourier:
         omega = _frequencies(factors, X.shape[1], self.count // 2, self.seed)
         phase = np.asarray(X @ omega.T)
         return np.sqrt(2 / self.count) * np.hstack([np.cos(phase), np.sin(phase)])
+
+    def _rise(self, factors: tuple[Kernel, ...], X: Array) -> Array:
+        if isinstance(factors[0], Linear):
+            return Exact().jacobian(factors[0], X)
+        omega = _frequencies(factors, X.shape[1], self.count // 2, self.seed)
+        phase = np.asarray(X @ omega.T)
+        turned = np.sqrt(2 / self.count) * np.hstack([-np.sin(phase), np.cos(phase)])
+        return np.asarray(turned[:, :, None] * np.vstack([omega, omega]))
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -158,6 +205,11 @@ class Nystrom:
         W = _whitening(kernel, self)  # type: ignore[arg-type]
         return np.asarray(as_kernel(kernel)(X, self.reference) @ W)
 
+    def jacobian(self, kernel: Kernel, X: Array) -> Array:
+        """Differentiate φ at n contexts: (n, d) -> (n, m, d)."""
+        W = _whitening(kernel, self)  # type: ignore[arg-type]
+        return np.asarray(W.T @ gradient_of(kernel, X, self.reference))
+
     def size(self, kernel: Kernel, dim: int) -> int:
         """Return m for contexts of d numbers."""
         return int(_whitening(kernel, self).shape[1])  # type: ignore[arg-type]
@@ -178,6 +230,10 @@ class Leading:
     def features(self, kernel: Kernel, X: Array) -> Array:
         """Return φ at n contexts: (n, d) -> (n, m)."""
         return self.basis.features(kernel, X)[:, : self.count]
+
+    def jacobian(self, kernel: Kernel, X: Array) -> Array:
+        """Differentiate φ at n contexts: (n, d) -> (n, m, d)."""
+        return jacobian_of(self.basis, kernel, X)[:, : self.count]
 
     def size(self, kernel: Kernel, dim: int) -> int:
         """Return m for contexts of d numbers."""
@@ -221,6 +277,13 @@ def as_basis(value: Any) -> Basis | None:
         f"features={short(value)} is no basis; expected a value such as those of "
         "coopbandits.features"
     )
+
+
+def jacobian_of(basis: Basis, kernel: Kernel, X: Array) -> Array:
+    """Differentiate a basis' features, by differences if it does not tell: (n, d) -> (n, m, d)."""
+    if hasattr(basis, "jacobian"):
+        return np.asarray(basis.jacobian(kernel, X))
+    return slopes(lambda moved: basis.features(kernel, moved), X)
 
 
 def exact_or(kernel: Kernel, basis: Basis | None, otherwise: Basis) -> Basis:

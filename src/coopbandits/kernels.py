@@ -3,6 +3,10 @@ r"""How alike are two action contexts? The kernels K_x, and their algebra.
 Notation: X is (n, d), Y is (m, d), one context per row; ℓ is a lengthscale, one number or one per
 dimension. A kernel is any frozen value that can be called as `k(X, Y)` and asked for its
 `diagonal(X)`; `a * b`, `a + b` and `0.5 * a` are kernels again.
+
+Every kernel here also tells its `gradient(X, Y)` in x, (n, m, d), and `diagonal_gradient(X)`,
+(n, d), by which points of a continuum are improved. One's own kernel may; where it does not,
+`gradient_of` takes central differences.
 """
 
 from dataclasses import dataclass
@@ -11,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from coopbandits.arrays import LARGEST, Array, as_not_negative, as_positive, short
+from coopbandits.differences import slopes
 from coopbandits.errors import ParameterError, ShapeError
 
 Lengthscale = float | tuple[float, ...]
@@ -68,6 +73,15 @@ class Linear(Algebra):
         U = _scaled(X, self.lengthscale)
         return np.einsum("ij,ij->i", U, U)
 
+    def gradient(self, X: Array, Y: Array) -> Array:
+        """Differentiate every pair by x: (n, d), (m, d) -> (n, m, d)."""
+        W = _scaled(_scaled(Y, self.lengthscale), self.lengthscale)
+        return np.broadcast_to(W, (len(X), *W.shape))
+
+    def diagonal_gradient(self, X: Array) -> Array:
+        """Differentiate k(x, x): (n, d) -> (n, d)."""
+        return 2 * _scaled(_scaled(X, self.lengthscale), self.lengthscale)
+
 
 @dataclass(frozen=True, slots=True)
 class RBF(Algebra):
@@ -101,6 +115,14 @@ class RBF(Algebra):
     def diagonal(self, X: Array) -> Array:
         """Evaluate each context with itself: (n, d) -> (n,)."""
         return np.ones(len(X))
+
+    def gradient(self, X: Array, Y: Array) -> Array:
+        """Differentiate every pair by x: (n, d), (m, d) -> (n, m, d)."""
+        return _towards(X, Y, self.lengthscale, self(X, Y))
+
+    def diagonal_gradient(self, X: Array) -> Array:
+        """Differentiate k(x, x): (n, d) -> (n, d)."""
+        return np.zeros_like(X)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +159,20 @@ class Matern(Algebra):
         """Evaluate each context with itself: (n, d) -> (n,)."""
         return np.ones(len(X))
 
+    def gradient(self, X: Array, Y: Array) -> Array:
+        """Differentiate every pair by x: (n, d), (m, d) -> (n, m, d).
+
+        Taken as 0 at x = y, where k has a kink if ν ≤ 1/2.
+        """
+        z = np.sqrt(2 * self.nu) * _distances(X, Y, self.lengthscale, metric="euclidean")
+        fall = matern_fall(z, self.nu)
+        fall[z <= _TOGETHER] = 0.0  # times x − y = 0, but ∞ for ν ≤ 1
+        return _towards(X, Y, self.lengthscale, 2 * self.nu * fall)
+
+    def diagonal_gradient(self, X: Array) -> Array:
+        """Differentiate k(x, x): (n, d) -> (n, d)."""
+        return np.zeros_like(X)
+
 
 @dataclass(frozen=True, slots=True)
 class Scaled(Algebra):
@@ -156,6 +192,14 @@ class Scaled(Algebra):
     def diagonal(self, X: Array) -> Array:
         """Evaluate each context with itself: (n, d) -> (n,)."""
         return self.scale * self.kernel.diagonal(X)
+
+    def gradient(self, X: Array, Y: Array) -> Array:
+        """Differentiate every pair by x: (n, d), (m, d) -> (n, m, d)."""
+        return self.scale * gradient_of(self.kernel, X, Y)
+
+    def diagonal_gradient(self, X: Array) -> Array:
+        """Differentiate k(x, x): (n, d) -> (n, d)."""
+        return self.scale * diagonal_gradient_of(self.kernel, X)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +221,18 @@ class Multiplied(Algebra):
         """Evaluate each context with itself: (n, d) -> (n,)."""
         return self.left.diagonal(X) * self.right.diagonal(X)
 
+    def gradient(self, X: Array, Y: Array) -> Array:
+        """Differentiate every pair by x: (n, d), (m, d) -> (n, m, d)."""
+        left, right = self.left(X, Y)[..., None], self.right(X, Y)[..., None]
+        return gradient_of(self.left, X, Y) * right + left * gradient_of(self.right, X, Y)
+
+    def diagonal_gradient(self, X: Array) -> Array:
+        """Differentiate k(x, x): (n, d) -> (n, d)."""
+        left, right = self.left.diagonal(X)[:, None], self.right.diagonal(X)[:, None]
+        return diagonal_gradient_of(self.left, X) * right + left * diagonal_gradient_of(
+            self.right, X
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Added(Algebra):
@@ -197,9 +253,19 @@ class Added(Algebra):
         """Evaluate each context with itself: (n, d) -> (n,)."""
         return self.left.diagonal(X) + self.right.diagonal(X)
 
+    def gradient(self, X: Array, Y: Array) -> Array:
+        """Differentiate every pair by x: (n, d), (m, d) -> (n, m, d)."""
+        return gradient_of(self.left, X, Y) + gradient_of(self.right, X, Y)
+
+    def diagonal_gradient(self, X: Array) -> Array:
+        """Differentiate k(x, x): (n, d) -> (n, d)."""
+        return diagonal_gradient_of(self.left, X) + diagonal_gradient_of(self.right, X)
+
 
 # Up to this |x/ℓ|²/2 a squared distance from products is right to 1e-13, all that exp(−d²/2) needs.
 _NEAR = 500.0
+# Contexts this near, in lengthscales, are one.
+_TOGETHER = 1e-100
 
 
 def as_kernel(value: Any) -> Kernel:
@@ -209,6 +275,23 @@ def as_kernel(value: Any) -> Kernel:
             f"{short(value)} is no kernel; expected a value such as those of coopbandits.kernels"
         )
     return value
+
+
+def gradient_of(kernel: Kernel, X: Array, Y: Array) -> Array:
+    """Differentiate a kernel by its first context, by differences if it does not tell.
+
+    (n, d), (m, d) -> (n, m, d).
+    """
+    if hasattr(kernel, "gradient"):
+        return np.asarray(kernel.gradient(X, Y))
+    return slopes(lambda moved: kernel(moved, Y), X)
+
+
+def diagonal_gradient_of(kernel: Kernel, X: Array) -> Array:
+    """Differentiate k(x, x), by differences if the kernel does not tell: (n, d) -> (n, d)."""
+    if hasattr(kernel, "diagonal_gradient"):
+        return np.asarray(kernel.diagonal_gradient(X))
+    return slopes(kernel.diagonal, X)
 
 
 def matern_profile(z: Array, nu: float) -> Array:
@@ -229,6 +312,33 @@ def matern_profile(z: Array, nu: float) -> Array:
     log_k = (1 - nu) * np.log(2) - gammaln(nu) + nu * np.log(u) + log_bessel - u
     k[away] = np.exp(np.minimum(log_k, 0.0))
     return k
+
+
+def matern_fall(z: Array, nu: float) -> Array:
+    """Return how fast the profile k falls, −k'(z)/z ≥ 0, elementwise; ∞ at z = 0 if ν ≤ 1.
+
+    k' = −2^{1−ν}/Γ(ν)·z^ν·K_{ν−1}(z), so for ν > 1 it is the profile of ν − 1 over 2(ν − 1).
+    """
+    from scipy.special import gamma, kve  # noqa: PLC0415 (heavy)
+
+    if nu == 1.5:
+        return np.asarray(np.exp(-z))
+    if nu == 2.5:
+        return np.asarray((1 + z) * np.exp(-z) / 3)
+    if nu > 1:
+        return matern_profile(z, nu - 1) / (2 * (nu - 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        raised = z ** (nu - 1) if nu < 1 else 1.0
+        fall = 2 ** (1 - nu) / gamma(nu) * raised * kve(1 - nu, z) * np.exp(-z)
+    return np.where(z > _TOGETHER, np.where(z < 1e6, fall, 0.0), np.inf)
+
+
+def _towards(X: Array, Y: Array, lengthscale: Lengthscale, weight: Array) -> Array:
+    """Return (y − x)/ℓ² times a weight for each pair: (n, d), (m, d), (n, m) -> (n, m, d)."""
+    U, W = _scaled(X, lengthscale), _scaled(Y, lengthscale)
+    gaps = W[None, :, :] - U[:, None, :]
+    gaps *= weight[..., None]
+    return _scaled(gaps, lengthscale)
 
 
 def _settle_lengthscale(kernel: Linear | RBF | Matern) -> None:

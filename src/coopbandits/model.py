@@ -193,22 +193,43 @@ class Attachments:
         if learner is None:
             return self
         own = np.zeros(len(offered), dtype=np.int64)
-        new = learner.sampled(own, offered, np.array([index]))[0]
+        return self._gained(learner.sampled(own, offered, np.array([index]))[0])
+
+    def with_point(self, point: Array, offered: Array) -> "Attachments":
+        """Return what goes with a point of a continuum: (d,), and (K, d) that stand for all of it.
+
+        The point itself counts as chosen, not as offered.
+        """
+        learner = self.plan.learner
+        if learner is None:
+            return self
+        # nobody, agent 1, was offered the point
+        owners = np.append(1, np.zeros(len(offered), dtype=np.int64))
+        rows = np.zeros(2, dtype=np.int64)
+        return self._gained(learner.sampled(owners, np.vstack([point, offered]), rows)[0])
+
+    def _gained(self, new: Array) -> "Attachments":
         if not self.plan.frozen:
             return replace(self, newest=new)
+        learner = self.plan.learner
         assert isinstance(learner, EmbeddingLearner)
         sample = self.sample + new if self.sample.size else new
         return replace(self, newest=learner.embedded(sample), sample=sample)
 
-    def asked(self, offered: Array) -> Array:
-        """Return contexts as the posterior takes them: (K, d) -> (K, ·)."""
+    def asked(self, X: Array, offered: Array) -> Array:
+        """Return contexts as the posterior takes them, given all that is offered: (m, ·)."""
+        if not self.plan.frozen:
+            return X
+        return np.hstack([X, np.repeat(self.attached(offered)[None, :], len(X), axis=0)])
+
+    def attached(self, offered: Array) -> Array:
+        """Return what the posterior takes beside each context, given all that is offered: (·,)."""
         learner = self.plan.learner
         if not self.plan.frozen:
-            return offered
+            return np.empty(0)
         assert isinstance(learner, EmbeddingLearner)
         own = np.zeros(len(offered), dtype=np.int64)
-        mine = learner.asked(own, offered, self.sample[None, :])
-        return np.hstack([offered, np.repeat(mine, len(offered), axis=0)])
+        return np.asarray(learner.asked(own, offered, self.sample[None, :])[0])
 
 
 def views_of(agents: IntArray, me: IntArray, sums: Array) -> Views:

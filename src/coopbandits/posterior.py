@@ -13,7 +13,7 @@ does not.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -59,19 +59,20 @@ class Factor:
             corner = self._corners[index]
             if inside:
                 block -= corner[inside:rows, :inside] @ Z[start : start + inside]
-            _solve_lower(corner[inside:rows, inside:rows], block, in_place=True)
+            solve_lower(corner[inside:rows, inside:rows], block, in_place=True)
         return Z
 
-    def unwhiten(self, z: Array) -> Array:
-        """Solve Lᵀc = z: (n,)."""
-        c = z.copy()
+    def unwhiten(self, Z: Array) -> Array:
+        """Solve LᵀB = Z: (n, m)."""
+        B = np.array(Z, order="C")
         for index in reversed(range(len(self._corners))):
             start = index * _PANEL
             rows = min(_PANEL, self.size - start)
-            part = c[start : start + rows]
-            part[:] = _solve_upper(self._corners[index][:rows, :rows], part)
-            c[:start] -= self._panels[index][:rows].T @ part
-        return c
+            block = B[start : start + rows]
+            block[:] = solve_upper(self._corners[index][:rows, :rows], block)
+            if start:
+                B[:start] -= self._panels[index][:rows].T @ block
+        return B
 
     def border(self, Z: Array, S: Array) -> Array:
         """Append k rows: Z = L⁻¹B (n, k) for the new columns B, S the Schur complement (k, k).
@@ -79,7 +80,7 @@ class Factor:
         Returns:
             The Cholesky factor of S, the new rows' diagonal block.
         """
-        corner, k = _cholesky(S), len(S)
+        corner, k = cholesky(S), len(S)
         rows = np.empty((k, self.size + k))
         rows[:, : self.size] = Z.T
         rows[:, self.size :] = corner
@@ -141,6 +142,19 @@ class ObservationKernel(Protocol):
         ...
 
 
+@runtime_checkable
+class SmoothKernel(ObservationKernel, Protocol):
+    """One that also tells its slopes."""
+
+    def gradient(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
+        """Differentiate every pair by x: (n,), (n, d), (m,), (m, d) -> (n, m, d)."""
+        ...
+
+    def diagonal_gradient(self, u: IntArray, X: Array) -> Array:
+        """Differentiate each K(x̃, x̃) by x: (n,), (n, d) -> (n, d)."""
+        ...
+
+
 class Posterior:
     """The exact posterior of one set of observations, extended and queried in any batches."""
 
@@ -160,6 +174,24 @@ class Posterior:
         gained = 2 * self._factor.half_logdet - len(self) * float(np.log(self.ridge))
         return max(gained, 0.0)  # below 0 by rounding only
 
+    @property
+    def observations(self) -> tuple[IntArray, Array]:
+        """Whose, and at which contexts: (n,), (n, d)."""
+        return self._agents[: len(self)], self._contexts[: len(self)]
+
+    @property
+    def whitened_rewards(self) -> Array:
+        """L⁻¹y: (n,)."""
+        return self._whitened_rewards[: len(self)]
+
+    def whiten(self, B: Array) -> Array:
+        """Solve LZ = B: (n, m)."""
+        return self._factor.whiten(B.copy())
+
+    def unwhiten(self, Z: Array) -> Array:
+        """Solve LᵀB = Z: (n, m)."""
+        return self._factor.unwhiten(Z)
+
     def extend(self, agents: IntArray, X: Array, y: Array) -> None:
         """Learn k observations: (k,), (k, d), (k,). (Alg. 1, l. 24-32.)"""
         if len(y):
@@ -168,7 +200,7 @@ class Posterior:
     def absorb(self, newest: "Newest") -> None:
         """Learn all that was looked ahead to, if nothing was learnt since."""
         corner = self._factor.border(newest.Z, newest.S)
-        whitened = _solve_lower(corner, newest.residual[:, None])[:, 0]
+        whitened = solve_lower(corner, newest.residual[:, None])[:, 0]
         self._store(newest.agents, newest.X, whitened)
 
     def predict(self, agents: IntArray, X: Array, *, joint: bool = False) -> Belief:
@@ -195,7 +227,8 @@ class Posterior:
     def coefficients(self, r: Array) -> Array:
         """Return (K + λI)⁻¹(y − r): (n,)."""
         whitened = self._factor.whiten(r[:, None].copy())[:, 0]
-        return self._factor.unwhiten(self._whitened_rewards[: len(self)] - whitened)
+        left = self._whitened_rewards[: len(self)] - whitened
+        return self._factor.unwhiten(left[:, None])[:, 0]
 
     def look_ahead(
         self, agents: IntArray, X: Array, y: Array, done: Array | None = None
@@ -293,8 +326,8 @@ class Newest:
             mine, part = np.flatnonzero(agents == agent), np.flatnonzero(known[agent])
             if part.size == 0:
                 continue
-            corner = _cholesky(self.S[np.ix_(part, part)])
-            solved = _solve_lower(
+            corner = cholesky(self.S[np.ix_(part, part)])
+            solved = solve_lower(
                 corner, np.column_stack([self.residual[part], cross[np.ix_(part, mine)]])
             )
             fresh, extra = solved[:, 0], solved[:, 1:]
@@ -333,7 +366,8 @@ def deviation(variance: Array) -> Array:
     return np.sqrt(np.maximum(variance, 0.0))
 
 
-def _cholesky(S: Array) -> Array:
+def cholesky(S: Array) -> Array:
+    """Factor a Gram matrix with its ridge, or say why it has no factor."""
     try:
         return np.asarray(np.linalg.cholesky(S), dtype=np.float64)
     except np.linalg.LinAlgError as error:
@@ -343,17 +377,19 @@ def _cholesky(S: Array) -> Array:
         ) from error
 
 
-def _solve_lower(corner: Array, B: Array, *, in_place: bool = False) -> Array:
+def solve_lower(corner: Array, B: Array, *, in_place: bool = False) -> Array:
+    """Solve LX = B: (k, k), (k, m)."""
     from scipy.linalg.blas import dtrsm  # noqa: PLC0415 (half of the import time, if at the top)
 
     # Transposes of row-major arrays are column-major: BLAS reads them as they are. BᵀL⁻ᵀ = (L⁻¹B)ᵀ
     return np.asarray(dtrsm(1.0, corner.T, B.T, side=1, lower=0, overwrite_b=in_place)).T
 
 
-def _solve_upper(corner: Array, b: Array) -> Array:
-    from scipy.linalg.blas import dtrsv  # noqa: PLC0415 (as in `_solve_lower`)
+def solve_upper(corner: Array, B: Array) -> Array:
+    """Solve LᵀX = B: (k, k), (k, m)."""
+    from scipy.linalg.blas import dtrsm  # noqa: PLC0415 (as above)
 
-    return np.asarray(dtrsv(corner.T, b, lower=0))
+    return np.asarray(dtrsm(1.0, corner.T, B.T, side=1, lower=0, trans_a=1)).T
 
 
 def _grown(array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:

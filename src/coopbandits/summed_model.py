@@ -121,6 +121,22 @@ class SummedModel:
         """Return the belief at K contexts."""
         assert self.policy.features is not None
         phi = self.policy.features.features(self.policy.kernel, contexts)
+        mean, G, logdet, count = self.ask(phi)
+        agents = np.full(len(contexts), self.agent)
+        beyond = self.plan.outside(agents, contexts, phi)
+        variance, covariance = np.einsum("kd,kd->k", G, G) + beyond, None
+        if draws(self.policy.act):
+            covariance = G @ G.T + self.plan.outside_jointly(agents, contexts, phi, beyond)
+        logdets, counts = np.full(len(phi), logdet), np.full(len(phi), count)
+        return Belief(mean, deviation(variance), logdets, counts, covariance)
+
+    def ask(self, phi: Array) -> tuple[Array, Array, float, int]:
+        """Return what is believed at K rows of features: (K, m).
+
+        Returns:
+            Means (K,), G (K, D) in which covariances are GGᵀ, log det(I + K/λ), and from how many
+            observations.
+        """
         counts = self._linked
         statistics = Statistics.of(self.sums[None] * counts[None, :, None], phi.shape[1])
         weights = Weights.pooled(
@@ -131,15 +147,8 @@ class SummedModel:
             self.policy.ridge,
         )
         mean, Z, logdet = weights.ask(phi[None])
-        agents = np.full(len(contexts), self.agent)
-        beyond = self.plan.outside(agents, contexts, phi)
-        variance = self.policy.ridge * np.einsum("kd,kd->k", Z[0], Z[0]) + beyond
-        count, covariance = np.full(len(contexts), int(statistics.n.sum())), None
-        if draws(self.policy.act):
-            covariance = self.policy.ridge * Z[0] @ Z[0].T
-            covariance += self.plan.outside_jointly(agents, contexts, phi, beyond)
-        logdets = np.full(len(contexts), logdet[0])
-        return Belief(mean[0], deviation(variance), logdets, count, covariance)
+        root = np.sqrt(self.policy.ridge)
+        return mean[0], root * Z[0], float(logdet[0]), int(statistics.n.sum())
 
     @property
     def _me(self) -> IntArray:

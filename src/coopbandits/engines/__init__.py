@@ -5,7 +5,7 @@
 | `exact` | Cholesky factors, shared where agents share their past | any kernel |
 | `statistics` | sums of fixed size for each agent | linear kernels, any number of rounds |
 | `sparse` | the same sums, of features that stand for K_x | any kernel, any number of rounds |
-| `messages` | real agents that exchange real bytes | the proof; agents that say less |
+| `messages` | real agents that exchange real bytes | the proof; agents that say less; continua |
 
 `exact`, `statistics` and `messages` take the same decisions; `sparse` takes them up to what its
 features leave out (docs/engines.md).
@@ -36,7 +36,7 @@ LATE = 0.1
 # Agents that hear nobody learn one by one; against rounding they start afresh, this much later.
 ALONE = 1.0
 
-__all__ = ["ENGINES", "Algorithm", "Engine", "applies", "engine_for"]
+__all__ = ["ENGINES", "Algorithm", "Engine", "applies", "continuum_engine", "engine_for"]
 
 
 def engine_for(
@@ -78,6 +78,23 @@ def engine_for(
     return ByLags(
         name, beliefs, policy, network, rounds=rounds, seed=seed, memory_limit=memory_limit
     )
+
+
+def continuum_engine(
+    name: str, policy: Policy | Algorithm, network: Network, *, seed: int
+) -> Exchange:
+    """Make the engine that plays continua; others are refused."""
+    if not isinstance(policy, Policy):
+        raise ParameterError(
+            f"{policy.name} plays finite decision sets only; expected a coopbandits.Policy for a "
+            "continuum, or a problem of finite sets"
+        )
+    if name not in ("auto", "messages"):
+        raise ParameterError(
+            f"engine={name!r} plays finite decision sets only; take engine='messages' or 'auto' "
+            "for a continuum"
+        )
+    return Exchange(policy, network, seed=seed)
 
 
 def applies(name: str, policy: Policy, worked_out: Plan) -> bool:

@@ -1,13 +1,16 @@
-"""Real agents that exchange real messages: slower, and shows that the others are right."""
+"""Real agents that exchange real messages: shows that the others are right, and plays continua."""
+
+from collections.abc import Callable
 
 import numpy as np
 
 from coopbandits.agent import Agent
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.digests import Digest
+from coopbandits.digests import Digest, News
 from coopbandits.messages import Message
 from coopbandits.network import Network
 from coopbandits.policy import Policy, plan
+from coopbandits.problems.continuum import ContinuumRound
 from coopbandits.problems.problem import Round
 
 
@@ -28,20 +31,43 @@ class Exchange:
 
     def play(self, t: int, offer: Round) -> IntArray:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""
+        rows = np.empty(len(self._agents), dtype=np.int64)
+
+        def pull(v: int) -> list[News]:
+            agent = self._agents[v]
+            decision = agent.decide(offer.contexts[offer.agents == v])
+            rows[v] = int(offer.starts[v]) + decision.index
+            return agent.reward(decision.id, float(offer.rewards[rows[v]]))
+
+        self._exchange(pull)
+        return rows
+
+    def play_continuum(self, t: int, offer: ContinuumRound) -> Round:
+        """Let each agent choose a point of its set; return what was chosen, one row each."""
+        V = len(self._agents)
+        contexts, expected, rewards = np.empty((V, offer.dim)), np.empty(V), np.empty(V)
+
+        def pull(v: int) -> list[News]:
+            agent = self._agents[v]
+            decision = agent.decide(offer.sets[v])
+            contexts[v] = decision.context
+            expected[v], rewards[v] = offer.pull(v, decision.context)
+            return agent.reward(decision.id, float(rewards[v]))
+
+        self._exchange(pull)
+        return Round(np.arange(V), contexts, expected, rewards)
+
+    def _exchange(self, pull: Callable[[int], list[News]]) -> None:
+        """Let all agents pull, and let their messages and those in the air cross one edge."""
         flying, self._held = self._held, []
         count = size = 0
-        rows = []
         for v, agent in enumerate(self._agents):
-            decision = agent.decide(offer.contexts[offer.agents == v])
-            rows.append(int(offer.starts[v]) + decision.index)
-            news = agent.reward(decision.id, float(offer.rewards[rows[-1]]))
-            flying += [(int(to), m.to_bytes()) for m in news for to in agent.recipients]
+            flying += [(int(to), m.to_bytes()) for m in pull(v) for to in agent.recipients]
             if self._in_turn or v == len(self._agents) - 1:
                 count, size = count + len(flying), size + sum(len(data) for _, data in flying)
                 self._deliver(flying)
                 flying = []
         self._traffic.append((count, size))
-        return np.array(rows)
 
     def traffic(self, t: int) -> tuple[int, int]:
         """Return the messages and the bytes that crossed all edges in round t."""

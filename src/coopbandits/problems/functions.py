@@ -1,6 +1,6 @@
 """A user's own reward functions, as Python functions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,12 +32,7 @@ def functions(
         similarity: The true K_z, if it is known, for comparisons.
     """
     as_network(network)
-    own = list(functions) if hasattr(functions, "__iter__") else []
-    if len(own) != len(network) or not all(map(callable, own)):
-        raise ParameterError(
-            f"expected one function for each of {len(network)} agents, got {len(own)}: "
-            f"{short(functions)}"
-        )
+    own = own_functions(network, functions)
     if not callable(decision_sets):
         raise ParameterError(
             "decision_sets must be a function of (round, agent, rng) that returns (K, d) "
@@ -51,6 +46,17 @@ def functions(
         noise=as_noise(noise),
         similarity=similarity,
     )
+
+
+def own_functions(network: Network, functions: object) -> list[Callable[[Array], object]]:
+    """Check that there is one function for each agent."""
+    own = list(functions) if isinstance(functions, Iterable) else []
+    if len(own) != len(network) or not all(map(callable, own)):
+        raise ParameterError(
+            f"expected one function for each of {len(network)} agents, got {len(own)}: "
+            f"{short(functions)}"
+        )
+    return own
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_positive, short
-from coopbandits.compositions import Composition
+from coopbandits.compositions import Composition, share_of
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
-from coopbandits.kernels import Kernel, as_kernel
+from coopbandits.kernels import Kernel, as_kernel, diagonal_gradient_of, gradient_of
 from coopbandits.network import Network
 from coopbandits.similarity.similarity import (
     REFRESH,
@@ -229,6 +229,19 @@ class FrozenKernel:
         """Evaluate each augmented context with itself: (n,), (n, d + m) -> (n,)."""
         own = self.kernel.diagonal(X[:, : self._dim(X.shape[1])])
         return self.composition.combine(np.ones_like(own), own)
+
+    def gradient(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
+        """Differentiate every pair by x alone: (n,), (n, d + m), (l,), (l, d + m) -> (n, l, d)."""
+        d = self._dim(X.shape[1])
+        x, y = X[:, :d], Y[:, :d]
+        share = share_of(self.composition, self.alike(X, Y), lambda: self.kernel(x, y))
+        return share[..., None] * gradient_of(self.kernel, x, y)
+
+    def diagonal_gradient(self, u: IntArray, X: Array) -> Array:
+        """Differentiate each K(x̃, x̃) by x alone: (n,), (n, d + m) -> (n, d)."""
+        x = X[:, : self._dim(X.shape[1])]
+        share = share_of(self.composition, np.ones(len(x)), lambda: self.kernel.diagonal(x))
+        return share[..., None] * diagonal_gradient_of(self.kernel, x)
 
     def alike(self, mine: Array, others: Array) -> Array:
         """Return K_z between augmented contexts: (n, d + m), (l, d + m) -> (n, l)."""
