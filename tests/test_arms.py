@@ -7,6 +7,7 @@ from coopbandits import features
 from coopbandits.arms import On, Table
 from coopbandits.errors import InputError, ParameterError, RemoteProtocolError, ShapeError
 from coopbandits.kernels import RBF, Linear, Matern
+from coopbandits.policy import plan
 from lockstep_engines import all_engines
 from reference import algorithms, formulas
 from worlds import NETWORKS, neighbours_of, ragged, world_of
@@ -322,3 +323,41 @@ def test_a_kernel_on_some_columns_does_not_see_the_others():
     for kernel in (On(RBF(), [0, 2]), On(RBF(), 1, others=True)):
         found = cb.play(problem, policy_of(kernel), rounds=ROUNDS).actions
         np.testing.assert_array_equal(found, expected)
+
+
+def test_kernels_of_arms_have_the_slopes_of_differences_in_all_but_the_arm(rng):
+    """So a box with an arm that is fixed can be searched: what varies is x."""
+    table = Table(K_ARM)
+    product = cb.arms.kernel(arm=table, context=Linear(0.7))
+    X, Y = (np.column_stack([rng.integers(ARMS, size=n), rng.normal(size=(n, 2))]) for n in (4, 5))
+    pairs = np.kron(K_Z, K_ARM)
+    similarity = cb.similarity.ArmNetwork(pairs, arms=ARMS)
+    joint = plan(policy_of(RBF(1.3), similarity=similarity), NETWORK).kernel
+    u, w = rng.integers(len(NETWORK), size=4), rng.integers(len(NETWORK), size=5)
+    cases = [
+        (product.gradient(X, Y), lambda Z: product(Z, Y)),
+        (product.diagonal_gradient(X), product.diagonal),
+        (features.Exact().jacobian(product, X), lambda Z: features.Exact().features(product, Z)),
+        (joint.gradient(u, X, w, Y), lambda Z: joint(u, Z, w, Y)),
+        (joint.diagonal_gradient(u, X), lambda Z: joint.diagonal(u, Z)),
+    ]
+    for by_x, function in cases:
+        assert (by_x[..., 0] == 0).all()
+        for j in (1, 2):
+            move = 1e-6 * np.eye(3)[j]
+            change = (function(X + move) - function(X - move)) / 2e-6
+            np.testing.assert_allclose(by_x[..., j], change, atol=1e-8)
+
+
+def test_a_point_of_a_box_is_chosen_for_a_fixed_arm():
+    policy = policy_of(cb.arms.kernel(arm=Table(K_ARM), context=RBF(0.8)))
+    box = cb.Box([1.0, -1.0, -1.0], [1.0, 1.0, 1.0])
+    agent = policy.agent(0, NETWORK)
+    for x in ([0.0, 0.3, 0.1], [1.0, -0.5, 0.2], [2.0, 0.9, -0.9]):
+        agent.observe(x, x[1])
+    decision = agent.decide(box)
+    side = np.linspace(-1, 1, 41)
+    grid = np.column_stack([np.ones(41**2), *(part.ravel() for part in np.meshgrid(side, side))])
+    best = agent.preview(grid)
+    assert decision.context[0] == 1.0
+    assert np.abs(decision.context - grid[best]).max() < 0.06

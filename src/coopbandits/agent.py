@@ -38,7 +38,7 @@ from coopbandits.arrays import (
     short,
 )
 from coopbandits.compositions import JointKernel
-from coopbandits.continuum import best_point
+from coopbandits.continuum import best_drawn_point, best_point
 from coopbandits.covariances import drawn
 from coopbandits.decision_sets import Box, DecisionSet, Polytope
 from coopbandits.digests import Digest, DigestRelay, News, sound
@@ -418,7 +418,9 @@ class Agent:
         law = offered if isinstance(offered, np.ndarray) else offered.spread
         belief, width = self._believe(thought, rows, law)
         knows = belief.count[0] > 0
-        std = self._drawn(rows, belief) if knows and draws(self.policy.act) else belief.std
+        std = belief.std
+        if finite and knows and draws(self.policy.act):
+            std = self._drawn(rows, belief)
         scores = self.policy.act.score(belief.mean, std, width)
         if isinstance(thought, Ahead):
             self._model = thought.commit()
@@ -436,12 +438,14 @@ class Agent:
         belief, width = self._believe(thought, any_point, offered.spread)
         if belief.count[0] == 0:
             return any_point
+        act, w = self.policy.act, float(width[0])
+        if draws(act):
+            return best_drawn_point(offered, thought, w, self._rng, self._observations)[None, :]
         surface: Surface
         if isinstance(thought, SummedModel):
             surface = SummedSurface(thought)
         else:
             surface = ExactSurface(thought, self._attachments, offered.spread)
-        act, w = self.policy.act, float(width[0])
         return best_point(offered, surface, act, w, self._rng, self._observations)[None, :]
 
     def _believe(

@@ -1,8 +1,9 @@
 """How does an agent choose from a continuum? The point that its act rates highest.
 
-The rating is a function of mean and σ, whose gradients a `Surface` knows; `maximise` looks for its
-highest point. Contexts that were tried before, the newest and the most rewarding of them, are
-looked at too, so that what is known to be good is never missed.
+The rating is a function of mean and σ, whose gradients a `Surface` knows, or a function drawn from
+the posterior (`sample_path.py`); `maximise` looks for its highest point. Contexts that were tried
+before, the newest and the most rewarding of them, are looked at too, so that what is known to be
+good is never missed.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,10 @@ from coopbandits.arrays import Array, short
 from coopbandits.decision_sets import DecisionSet
 from coopbandits.errors import ParameterError
 from coopbandits.maximise import maximise
-from coopbandits.model import Observation
+from coopbandits.model import Ahead, Observation
+from coopbandits.posterior import Posterior
+from coopbandits.sample_path import Part, SamplePath, path_from_posterior, path_from_weights
+from coopbandits.summed_model import SummedModel
 from coopbandits.surface import Surface
 
 # Of the contexts tried before, so many of the newest and of the most rewarding are looked at.
@@ -59,6 +63,44 @@ def best_point(
 
     tried = _tried(decision_set, observations)
     return maximise(decision_set, rated, rng, values=values, known=tried)
+
+
+def best_drawn_point(
+    decision_set: DecisionSet,
+    thought: Ahead | SummedModel,
+    width: float,
+    rng: np.random.Generator,
+    observations: Sequence[Observation] = (),
+) -> Array:
+    """Return the highest point, as far as it is found, of a function drawn from N(mean, w²Σ): (d,).
+
+    Args:
+        decision_set: The set.
+        thought: What the agent makes of all that it has heard.
+        width: w.
+        rng: The agent's own.
+        observations: What the agent has kept of its past.
+    """
+    path = _drawn_path(thought, decision_set.dim, width, rng)
+    tried = _tried(decision_set, observations)
+    return maximise(decision_set, path.slopes, rng, values=path, known=tried)
+
+
+def _drawn_path(
+    thought: Ahead | SummedModel, dim: int, width: float, rng: np.random.Generator
+) -> SamplePath:
+    if isinstance(thought, SummedModel):
+        basis = thought.policy.features
+        assert basis is not None
+        m = basis.size(thought.policy.kernel, dim)
+        mean, root = thought.ask(np.eye(m))[:2]
+        border = thought.plan.border
+        return path_from_weights(border, basis, thought.agent, mean, root, rng, width=width)
+    known: Posterior | Part = thought.next.posterior
+    if thought.newest is not None:
+        everything = np.ones(len(thought.newest.agents), dtype=np.bool_)
+        known = Part(thought.newest, everything)
+    return path_from_posterior(known, thought.model.agent, dim, rng, width=width)
 
 
 def _tried(decision_set: DecisionSet, observations: Sequence[Observation]) -> Array:

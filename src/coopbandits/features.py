@@ -210,6 +210,10 @@ class Nystrom:
         W = _whitening(kernel, self)  # type: ignore[arg-type]
         return np.asarray(W.T @ gradient_of(kernel, X, self.reference))
 
+    def whitening(self, kernel: Kernel) -> Array:
+        """Return W with WWᵀ = K_RR⁻¹ and φ(x) = Wᵀk_R(x): (|R|, m)."""
+        return _whitening(kernel, self)  # type: ignore[arg-type]
+
     def size(self, kernel: Kernel, dim: int) -> int:
         """Return m for contexts of d numbers."""
         return int(_whitening(kernel, self).shape[1])  # type: ignore[arg-type]
@@ -308,6 +312,15 @@ def is_finite(kernel: Kernel) -> bool:
     return False
 
 
+def has_waves(kernel: Kernel) -> bool:
+    """Tell whether a kernel has Fourier features."""
+    try:
+        _terms(kernel)
+    except ParameterError:
+        return False
+    return True
+
+
 def _terms(kernel: Kernel) -> list[tuple[float, tuple[Kernel, ...]]]:
     """Write a kernel as a weighted sum of products of stationary kernels, or of linear ones."""
     match kernel:
@@ -357,13 +370,15 @@ def _drawn(kernel: Kernel, dim: int, count: int, rng: np.random.Generator) -> Ar
 
 def _orthogonal(dim: int, count: int, rng: np.random.Generator) -> Array:
     """Draw standard normal rows, orthogonal in blocks of d: (count, d)."""
-    blocks = []
-    for _ in range(-(-count // dim)):
-        Q, R = np.linalg.qr(rng.standard_normal((dim, dim)))
-        Q = Q * np.sign(np.diagonal(R))  # uniform over rotations; without it signs have a bias
-        lengths = np.sqrt(rng.chisquare(dim, size=dim))
-        blocks.append(lengths[:, None] * Q.T)
-    return np.vstack(blocks)[:count]
+    drawn = [
+        (rng.standard_normal((dim, dim)), rng.chisquare(dim, size=dim))
+        for _ in range(-(-count // dim))
+    ]
+    Q, R = np.linalg.qr(np.array([normals for normals, _ in drawn]))
+    # uniform over rotations; without it signs have a bias
+    Q = Q * np.sign(np.diagonal(R, axis1=1, axis2=2))[:, None, :]
+    lengths = np.sqrt(np.array([squares for _, squares in drawn]))
+    return (lengths[:, :, None] * np.swapaxes(Q, 1, 2)).reshape(-1, dim)[:count]
 
 
 @lru_cache(maxsize=8)

@@ -17,7 +17,7 @@ import numpy as np
 from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, short
 from coopbandits.compositions import Composition, Hadamard, JointKernel, Kronecker, Sum
 from coopbandits.errors import ParameterError
-from coopbandits.features import Basis, Exact, Fourier, is_finite
+from coopbandits.features import Basis, Exact, Fourier, Nystrom, has_waves, is_finite, jacobian_of
 from coopbandits.posterior import Newest, ObservationKernel, Posterior
 
 # How many waves a prior sample is made of, unless a basis is given.
@@ -59,6 +59,16 @@ class SamplePath:
             mine = np.full(len(X), self.agent)
             values += self.kernel(mine, X, self.agents, self.contexts) @ self.coefficients
         return values
+
+    def slopes(self, X: Array) -> tuple[Array, Array]:
+        """Return values and gradients at m contexts: (m, d) -> (m,), (m, d)."""
+        by_x = self.theta @ jacobian_of(self.basis, self.kernel.kernel, X)
+        if len(self.agents):
+            mine = np.full(len(X), self.agent)
+            by_x = by_x + self.coefficients @ self.kernel.gradient(
+                mine, X, self.agents, self.contexts
+            )
+        return self(X), by_x
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +178,13 @@ def path_from_weights(
     *,
     width: float = 1.0,
 ) -> SamplePath:
-    """Draw a function φᵀθ, θ ~ N(mean, w²RRᵀ), where features stand for all of K_x.
+    """Draw a function φᵀθ, θ ~ N(mean, w²RRᵀ), where features stand for K_x.
+
+    What `Nystrom` features do not hold is drawn too, f₀(x) − k_R(x)ᵀK_RR⁻¹f₀(R) of a prior sample
+    f₀ of waves, so that a draw is as unsure as a bound is; of other features nothing is left.
 
     Args:
-        kernel: K, of which only K_x is asked.
+        kernel: K, of which only K_x and K_z(v, v) are asked.
         basis: Of φ.
         agent: v.
         mean: (m,) of θ.
@@ -181,8 +194,36 @@ def path_from_weights(
     """
     w = as_not_negative(width, "width")
     theta = mean + w * (root @ rng.standard_normal(root.shape[1]))
+    if isinstance(basis, Nystrom) and has_waves(kernel.kernel):
+        return _with_rest(kernel, basis, agent, theta, rng, w)
     nobody = np.empty(0, dtype=np.int64)
     return SamplePath(kernel, agent, basis, theta, 0.0, nobody, np.empty((0, 0)), np.empty(0))
+
+
+def _with_rest(
+    kernel: JointKernel,
+    basis: Nystrom,
+    agent: int,
+    theta: Array,
+    rng: np.random.Generator,
+    width: float,
+) -> SamplePath:
+    """Add a draw of what a reference sample R does not tell to φᵀθ, all as one sum over R."""
+    own, K_x, R = float(kernel.K_z[agent, agent]), kernel.kernel, basis.reference
+    waves = Fourier(_WAVES, seed=int(rng.integers(2**32)))
+    prior = width * np.sqrt(own) * rng.standard_normal(waves.size(K_x, R.shape[1]))
+    whitening = basis.whitening(K_x)  # φ(x) = Wᵀk_R(x), WWᵀ = K_RR⁻¹
+    told = whitening.T @ (waves.features(K_x, R) @ prior)
+    return SamplePath(
+        kernel=kernel,
+        agent=agent,
+        basis=waves,
+        theta=prior,
+        constant=0.0,
+        agents=np.full(len(R), agent),
+        contexts=R,
+        coefficients=whitening @ (theta - told) / own,
+    )
 
 
 def _prior(
