@@ -22,6 +22,8 @@ MADE = {
     "EagerKernelUCB": cb.EagerKernelUCB(kernel=RBF, similarity=cb.similarity.Laplacian(1.0), ttl=2),
     "DistKernelUCB": cb.DistKernelUCB(kernel=RBF, ttl=2),
     "Centralised": cb.Centralised(kernel=RBF),
+    "GoBLin": cb.GoBLin(),
+    "LaplacianKernelUCB": cb.LaplacianKernelUCB(kernel=RBF),
     "Uniform": cb.Uniform(),
 }
 
