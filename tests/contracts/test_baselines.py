@@ -9,7 +9,8 @@ import pytest
 import coopbandits as cb
 from coopbandits import baselines
 from coopbandits.engines import Algorithm
-from coopbandits.lab.experiments.kinds import kinds
+from coopbandits.lab.experiments.kinds import World, kinds, make_policy
+from coopbandits.lab.experiments.schema import experiment_schema
 from worlds import ragged
 
 
@@ -91,3 +92,15 @@ class TestEveryAlgorithm:
             int(cb.play(problem, algorithm, rounds=1, seed=s).actions[0, 0]) for s in range(40)
         }
         assert first == {0, 1, 2}
+
+    def test_an_experiment_can_make_it(self, name):
+        made = make_policy({"kind": name}, ("policies", "mine"), World())
+        assert made == MADE[name][0].named("mine")
+        [described] = [
+            kind
+            for kind in experiment_schema()["$defs"]["policy"]["oneOf"]
+            if kind["properties"]["kind"].get("const") == name
+        ]
+        settings = {field.name for field in dataclasses.fields(made)}
+        assert settings < set(described["properties"])
+        assert all(described["properties"][key] for key in settings)  # each has its type
