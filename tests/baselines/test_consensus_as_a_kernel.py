@@ -71,6 +71,13 @@ def test_even_powers_of_p_are_kernels_and_odd_ones_if_kappa_is_small():
                 assert (smallest(power) > -1e-9) == (kappa <= most + 1e-12)
 
 
+@pytest.mark.parametrize("kappa", [0.2, 0.6, 1.0])
+def test_by_distance_powers_of_p_are_kernels_on_all_small_graphs(kappa):
+    # no proof is known to us that larger ones are
+    for network in GRAPHS:
+        assert smallest(by_distance(consensus_matrix(network, kappa), network)) > -1e-12
+
+
 def test_one_step_is_no_smoother_of_any_kernel_where_p_has_a_negative_eigenvalue():
     # After one pull each, consensus says P·y. A kernel says K_z(K_z + λI)⁻¹y, whose eigenvalues
     # lie in [0, 1). The swap has −1: each agent believes the other's reward and not its own.
