@@ -78,17 +78,28 @@ def test_by_distance_powers_of_p_are_kernels_on_all_small_graphs(kappa):
         assert smallest(by_distance(consensus_matrix(network, kappa), network)) > -1e-12
 
 
-def test_one_step_is_no_smoother_of_any_kernel_where_p_has_a_negative_eigenvalue():
-    # After one pull each, consensus says P·y. A kernel says K_z(K_z + λI)⁻¹y, whose eigenvalues
-    # lie in [0, 1). The swap has −1: each agent believes the other's reward and not its own.
-    for network, kappa in [(cb.Network.path(2), 1.0), (cb.Network.complete(3), 1.0)]:
-        assert smallest(consensus_matrix(network, kappa)) < -0.4
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        root = rng.normal(size=(3, 3))
-        K_z = root @ root.T
-        smoother = K_z @ np.linalg.inv(K_z + 0.1 * np.eye(3))
-        assert smallest((smoother + smoother.T) / 2) >= 0
+def test_one_step_may_be_what_no_kernel_says():
+    # After one pull each, consensus says P·y, and two agents with κ = 1 believe each other and not
+    # themselves. A kernel says K_z(K_z + λI)⁻¹y, whose eigenvalues are never below 0.
+    network = cb.Network.path(2)
+    problem = cb.problems.fully_cooperative(network, contexts=[[1.0]], seed=3)
+    player = cb.ConsensusUCB(kappa=1.0).player(network, contexts=np.ones((2, 1)), rounds=1, seed=3)
+    offer = problem.round(1, 3)
+    player.play(1, offer)
+    np.testing.assert_array_equal(player.sums / player.counts, offer.rewards[::-1, None])
+    for similarity in (
+        cb.similarity.Same(),
+        cb.similarity.Laplacian(0.01),
+        cb.similarity.Known(matrix=[[1.0, -1.0], [-1.0, 1.0]]),
+    ):
+        K_z = similarity.matrix(network)
+        said = []
+        for y in np.eye(2):
+            posterior = Posterior(JointKernel(cb.kernels.Linear(), K_z, Hadamard()), 0.1)
+            posterior.extend(np.arange(2), np.ones((2, 1)), y)
+            said.append(posterior.predict(np.arange(2), np.ones((2, 1))).mean)
+        assert smallest(np.array(said)) > -1e-12
+        assert said[0][0] > 0.3  # its own reward always counts
 
 
 def test_what_an_observation_is_worth_changes_with_its_age_and_no_fixed_k_z_can_do_that():
