@@ -175,7 +175,7 @@ class Always:
     def named(self, name):
         return replace(self, name=name)
 
-    def player(self, network, *, contexts, rounds, seed):
+    def player(self, network, *, contexts, rounds, seed, memory_limit):
         return AlwaysPlayer(len(network))
 
 

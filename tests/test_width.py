@@ -40,6 +40,7 @@ def test_every_width_equals_its_literal_formula(rng, n, ridge):
             formulas.information_gain(K, ridge, norm=2.0, noise=0.3, delta=0.1),
         ),
         (cb.width.Srinivas(norm=2.0, delta=0.1), formulas.srinivas(K, ridge, norm=2.0, delta=0.1)),
+        (cb.width.Logarithmic(0.7), 0.7 * np.sqrt(np.log(n + 2) / ridge)),
     ]:
         np.testing.assert_allclose(factor(width, belief, ridge, agents=7), expected, rtol=1e-10)
 

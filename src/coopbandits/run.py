@@ -227,7 +227,9 @@ def _player(
                 f"engine={engine!r}, but {policy.name} computes its decisions itself; take "
                 "engine='auto'"
             )
-        return policy.player(network, contexts=first.contexts, rounds=rounds, seed=seed)
+        return policy.player(
+            network, contexts=first.contexts, rounds=rounds, seed=seed, memory_limit=memory_limit
+        )
     return engine_for(
         engine,
         policy,

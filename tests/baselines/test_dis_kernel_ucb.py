@@ -169,6 +169,8 @@ def test_a_run_that_does_not_fit_into_memory_is_refused_before_it_starts():
         ParameterError, match=r"500 rounds of DisKernelUCB with 100 agents.*10.0 GB"
     ):
         cb.play(problem, cb.DisKernelUCB(kernel=RBF), rounds=500)
+    with pytest.raises(ParameterError, match="above memory_limit=1e\\+03 bytes"):
+        cb.play(problem, cb.DisKernelUCB(kernel=RBF), rounds=10, memory_limit=1000)
     alone = cb.DisKernelUCB(kernel=RBF, threshold=math.inf)  # no factor of all observations there
     contexts = problem.round(1, 0).contexts
     assert alone.player(problem.network, contexts=contexts, rounds=500, seed=0).name == "server"

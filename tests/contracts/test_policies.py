@@ -26,6 +26,8 @@ MADE = {
     "EagerKernelTS": cb.EagerKernelTS(kernel=RBF, similarity=cb.similarity.Laplacian(1.0), ttl=2),
     "DistKernelUCB": cb.DistKernelUCB(kernel=RBF, ttl=2),
     "Centralised": cb.Centralised(kernel=RBF),
+    "GoBLin": cb.GoBLin(),
+    "LaplacianKernelUCB": cb.LaplacianKernelUCB(kernel=RBF),
     "Uniform": cb.Uniform(),
 }
 

@@ -73,7 +73,13 @@ class CLUB:
         return replace(self, name=name)
 
     def player(
-        self, network: Network, *, contexts: Array, rounds: int, seed: int
+        self,
+        network: Network,
+        *,
+        contexts: Array,
+        rounds: int,
+        seed: int,
+        memory_limit: float = 8e9,
     ) -> "ClusteredAgents":
         """Make what takes the decisions of a network's agents."""
         V = len(network)

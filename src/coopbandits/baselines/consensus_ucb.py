@@ -57,7 +57,13 @@ class ConsensusUCB:
         return replace(self, name=name)
 
     def player(
-        self, network: Network, *, contexts: Array, rounds: int, seed: int
+        self,
+        network: Network,
+        *,
+        contexts: Array,
+        rounds: int,
+        seed: int,
+        memory_limit: float = 8e9,
     ) -> "MixedEstimates":
         """Make what takes the decisions of a network's agents."""
         return MixedEstimates(self, network, seed=seed)

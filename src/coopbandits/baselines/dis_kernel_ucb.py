@@ -88,13 +88,19 @@ class DisKernelUCB:
         return rounds / (agents * (linear if self.gain is None else self.gain))
 
     def player(
-        self, network: Network, *, contexts: Array, rounds: int, seed: int
+        self,
+        network: Network,
+        *,
+        contexts: Array,
+        rounds: int,
+        seed: int,
+        memory_limit: float = 8e9,
     ) -> "DisKernelPlayer":
         """Make what takes the decisions of a network's agents."""
         V = len(network)
         threshold = self.trigger(agents=V, rounds=rounds, dim=contexts.shape[1])
         needed = 4.0 * ((V * rounds) ** 2 if threshold < math.inf else V * rounds**2)
-        check_memory(self.name, needed, agents=V, rounds=rounds)
+        check_memory(self.name, needed, agents=V, rounds=rounds, limit=memory_limit)
         return DisKernelPlayer(self, agents=V, rounds=rounds, seed=seed, threshold=threshold)
 
 

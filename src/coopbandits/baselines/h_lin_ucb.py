@@ -100,7 +100,15 @@ class HLinUCB:
             return self.threshold
         return math.sqrt(rounds * math.log(agents * rounds) / (dim * agents))
 
-    def player(self, network: Network, *, contexts: Array, rounds: int, seed: int) -> "HLinPlayer":
+    def player(
+        self,
+        network: Network,
+        *,
+        contexts: Array,
+        rounds: int,
+        seed: int,
+        memory_limit: float = 8e9,
+    ) -> "HLinPlayer":
         """Make what takes the decisions of a network's agents."""
         return HLinPlayer(
             self, agents=len(network), dim=contexts.shape[1], rounds=rounds, seed=seed

@@ -4,9 +4,6 @@ from coopbandits.arrays import short
 from coopbandits.errors import ParameterError
 from coopbandits.width import SelfNormalised, Width, chosen_width
 
-# What the factors of a run may take, in bytes; the default of `play`'s own limit.
-_MEMORY = 8e9
-
 
 def settled_width(eta: float | None, width: Width | None) -> Width:
     """Settle `eta=` and `width=`: one of them, or the self-normalised width."""
@@ -28,10 +25,11 @@ def as_name(value: object) -> str:
     return value
 
 
-def check_memory(name: str, needed: float, *, agents: int, rounds: int) -> None:
+def check_memory(name: str, needed: float, *, agents: int, rounds: int, limit: float) -> None:
     """Refuse a run whose factors need too many bytes, before it starts."""
-    if needed > _MEMORY:
+    if needed > limit:
         raise ParameterError(
             f"{rounds} rounds of {name} with {agents} agents need about {needed / 1e9:.1f} GB for "
-            f"factors, above {_MEMORY / 1e9:g} GB; play fewer rounds, or on a smaller network"
+            f"factors, above memory_limit={limit:.3g} bytes; raise the limit, play fewer rounds, "
+            "or on a smaller network"
         )

@@ -88,11 +88,17 @@ class SupKernelUCB:
         return self.norm + self.noise / math.sqrt(self.ridge) * spread
 
     def player(
-        self, network: Network, *, contexts: Array, rounds: int, seed: int
+        self,
+        network: Network,
+        *,
+        contexts: Array,
+        rounds: int,
+        seed: int,
+        memory_limit: float = 8e9,
     ) -> "SupKernelPlayer":
         """Make what takes the decisions of a network's agents."""
         V = len(network)
-        check_memory(self.name, 4.0 * V * rounds**2, agents=V, rounds=rounds)
+        check_memory(self.name, 4.0 * V * rounds**2, agents=V, rounds=rounds, limit=memory_limit)
         return SupKernelPlayer(self, agents=V, rounds=rounds, seed=seed)
 
 

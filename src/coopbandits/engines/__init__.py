@@ -20,6 +20,7 @@ from coopbandits.compositions import ArmJointKernel, Hadamard, Kronecker
 from coopbandits.engines.by_lags import Beliefs, ByLags
 from coopbandits.engines.engine import Algorithm, Engine
 from coopbandits.engines.exchange import Exchange
+from coopbandits.engines.joint import JointWeights, hears_all
 from coopbandits.engines.learnt import LearntPosteriors
 from coopbandits.engines.mixed import MixedSums
 from coopbandits.engines.pooled import PooledSums, factors
@@ -153,5 +154,7 @@ def _beliefs(name: str, policy: Policy, network: Network, dim: int) -> Beliefs:
     a = factors(worked_out)
     if a is not None:
         return PooledSums(policy, worked_out, basis, dim, a)
+    if name == "statistics" and hears_all(policy, worked_out):
+        return JointWeights(policy, worked_out, basis, dim)
     late = LATE if name == "sparse" else 0.0
     return MixedSums(policy, worked_out, basis, dim, late)

@@ -51,6 +51,22 @@ class Algorithm(Protocol):
         """Return the same algorithm under another name."""
         ...
 
-    def player(self, network: Network, *, contexts: Array, rounds: int, seed: int) -> Engine:
-        """Make what takes the decisions of a network's agents, given the first round's contexts."""
+    def player(
+        self,
+        network: Network,
+        *,
+        contexts: Array,
+        rounds: int,
+        seed: int,
+        memory_limit: float = 8e9,
+    ) -> Engine:
+        """Make what takes the decisions of a network's agents.
+
+        Args:
+            network: The agents.
+            contexts: (M, d) the first round's.
+            rounds: T.
+            seed: Of the agents' own choices.
+            memory_limit: In bytes; what needs more is refused.
+        """
         ...
