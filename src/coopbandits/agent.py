@@ -148,13 +148,14 @@ class Agent:
     def decide(self, contexts: object) -> Decision:
         """Choose one of K offered actions, (K, d), or a point of a `Box` or `Polytope`."""
         offered = self._offered(contexts)
-        held = self._observations, self._arm, self._model
+        held, drawn = (self._observations, self._arm, self._model), self._rng.bit_generator.state
         self._with_choice(offered, _first(offered))  # what it cannot take raises before all else
         try:
             choice = self._choose(offered)
             attachments = self._with_choice(offered, choice)
         except Exception:
             self._observations, self._arm, self._model = held
+            self._rng.bit_generator.state = drawn
             raise
         self._attachments = attachments
         self._dim = len(choice.context)
