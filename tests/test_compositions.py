@@ -3,7 +3,7 @@ import pytest
 
 from coopbandits.compositions import Hadamard, JointKernel, Kronecker, Sum, composition
 from coopbandits.errors import ParameterError
-from coopbandits.kernels import RBF
+from coopbandits.kernels import RBF, Linear
 
 
 @pytest.fixture
@@ -47,3 +47,29 @@ def test_compositions_are_found_by_name_or_given():
     assert composition(Sum()) == Sum()
     with pytest.raises(ParameterError, match=r"'xor' is not known.*hadamard, kronecker, sum"):
         composition("xor")
+
+
+class Cubed:
+    """A composition of a user's own, which does not tell its share."""
+
+    def combine(self, K_z, K_x):
+        return K_z * K_x**3
+
+    def related(self, K_z):
+        return K_z != 0
+
+
+@pytest.mark.parametrize("compose", ["hadamard", "kronecker", "sum", Cubed()], ids=str)
+def test_a_joint_kernel_has_the_gradient_of_central_differences(rng, compose):
+    K_z = np.array([[1.0, 0.4], [0.4, 0.8]])
+    joint = JointKernel(RBF(), K_z, composition(compose))
+    u, X = np.array([0, 1, 1]), rng.normal(size=(3, 2))
+    w, Y = np.array([1, 0, 0, 1]), rng.normal(size=(4, 2))
+    linear = JointKernel(Linear(), K_z, composition(compose))
+    for j in range(2):
+        step = 1e-5 * np.eye(2)[j]
+        change = joint(u, X + step, w, Y) - joint(u, X - step, w, Y)
+        np.testing.assert_allclose(joint.gradient(u, X, w, Y)[..., j], change / 2e-5, atol=1e-8)
+        whole = linear.diagonal(u, X + step) - linear.diagonal(u, X - step)
+        own = linear.diagonal_gradient(u, X)[:, j]
+        np.testing.assert_allclose(own, whole / 2e-5, rtol=1e-7, atol=1e-7)

@@ -104,3 +104,36 @@ def test_a_basis_that_does_not_fit_says_what_does(rng):
         ):
             with pytest.raises(ParameterError, match="is no basis"):
                 make(features=wrong)
+
+
+class Squares:
+    """A basis of a user's own, without a Jacobian."""
+
+    def features(self, kernel, X):
+        return X**2
+
+    def size(self, kernel, dim):
+        return dim
+
+
+@pytest.mark.parametrize(
+    ("basis", "kernel"),
+    [
+        (features.Exact(), Linear((0.5, 2.0, 1.0))),
+        (features.Exact(), 0.3 * Linear() + Linear(2.0)),
+        (features.Fourier(32), RBF((0.7, 2.0, 1.3))),
+        (features.Fourier(32), 0.5 * RBF() * Matern(nu=1.5) + Linear(0.8)),
+        (features.Nystrom(np.random.default_rng(0).normal(size=(9, 3))), Matern(nu=2.5)),
+        (features.Leading(features.Fourier(32), 5), RBF()),
+        (features.Leading(Squares(), 2), RBF()),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_basis_has_the_jacobian_of_central_differences(rng, basis, kernel):
+    X = rng.normal(size=(6, 3))
+    jacobian = features.jacobian_of(basis, kernel, X)
+    assert jacobian.shape == (6, basis.size(kernel, 3), 3)
+    for j in range(3):
+        step = 1e-5 * np.eye(3)[j]
+        change = basis.features(kernel, X + step) - basis.features(kernel, X - step)
+        np.testing.assert_allclose(jacobian[..., j], change / 2e-5, atol=2e-8)

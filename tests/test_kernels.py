@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from coopbandits import kernels
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.kernels import RBF, Linear, Matern, matern_profile
 from reference import formulas
@@ -92,3 +93,30 @@ def test_a_kernel_plus_a_number_is_refused():
 def test_kernels_can_be_summed():
     X = np.ones((2, 2))
     np.testing.assert_array_equal(sum([RBF(), Linear()])(X, X), RBF()(X, X) + Linear()(X, X))
+
+
+class Cubic:
+    """A kernel of a user's own, without gradients."""
+
+    def __call__(self, X, Y):
+        return (1 + X @ Y.T) ** 3
+
+    def diagonal(self, X):
+        return (1 + (X**2).sum(axis=1)) ** 3
+
+
+def test_a_kernel_without_a_gradient_is_differentiated_by_differences(rng):
+    X, Y = rng.normal(size=(4, 3)), rng.normal(size=(5, 3))
+    expected = 3 * ((1 + X @ Y.T) ** 2)[..., None] * Y
+    np.testing.assert_allclose(kernels.gradient_of(Cubic(), X, Y), expected, rtol=1e-8, atol=1e-7)
+    product = RBF() * Cubic()
+    whole = RBF().gradient(X, Y) * Cubic()(X, Y)[..., None] + RBF()(X, Y)[..., None] * expected
+    np.testing.assert_allclose(product.gradient(X, Y), whole, rtol=1e-8, atol=1e-7)
+    own = 6 * ((1 + (X**2).sum(axis=1)) ** 2)[:, None] * X
+    np.testing.assert_allclose(kernels.diagonal_gradient_of(Cubic(), X), own, rtol=1e-8, atol=1e-7)
+
+
+def test_a_kink_has_no_slope():
+    X = np.array([[0.3, 0.1]])
+    for nu in (0.2, 0.5, 0.9, 1.0):
+        assert (Matern(nu=nu).gradient(X, X) == 0).all()

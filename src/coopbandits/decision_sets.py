@@ -9,7 +9,6 @@ say), and a mixture Σx = 1 is two inequalities.
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isqrt
 
 import numpy as np
 
@@ -255,20 +254,14 @@ def as_decision_set(value: object) -> DecisionSet:
 def covering(rng: np.random.Generator, count: int, dim: int) -> Array:
     """Cover the unit cube evenly, from a random start: (count, d).
 
-    Richtmyer's sequence: multiples of the roots of primes, modulo 1.
+    Multiples of powers of the generalised golden ratio g, g^(d+1) = g + 1, modulo 1 (Roberts 2018):
+    about as even as Sobol's points, and nothing heavy to import.
     """
-    steps = np.sqrt(_primes(dim)) % 1.0
+    ratio = 2.0
+    for _ in range(64):
+        ratio = (1 + ratio) ** (1 / (dim + 1))
+    steps = ratio ** -np.arange(1.0, dim + 1)
     return (rng.random(dim) + np.arange(count)[:, None] * steps) % 1.0
-
-
-def _primes(count: int) -> Array:
-    found: list[int] = []
-    candidate = 2
-    while len(found) < count:
-        if all(candidate % p for p in found if p <= isqrt(candidate)):
-            found.append(candidate)
-        candidate += 1
-    return np.array(found, dtype=np.float64)
 
 
 def _settle(made: _Linear, low: Array, high: Array, A: Array, b: Array, effort: float) -> None:

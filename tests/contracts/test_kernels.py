@@ -19,7 +19,9 @@ MADE = [
     kernels.Matern(nu=0.5),
     kernels.Matern(nu=1.5, lengthscale=0.7),
     kernels.Matern(nu=2.5, lengthscale=(0.5, 1.0, 2.0)),
+    kernels.Matern(nu=0.3),
     kernels.Matern(nu=0.8),
+    kernels.Matern(nu=1.0),
     kernels.Matern(nu=4.2),
     kernels.Matern(nu=40.0),
     0.3 * kernels.RBF(),
@@ -92,6 +94,18 @@ class TestEveryKernel:
             X[:, 0] = [0, 0, 1, ARMS - 1]
         X = X[:, :1] if kernel == TABLE else X
         assert np.isfinite(kernel(X, X)).all()
+        assert np.isfinite(kernel.gradient(X, X)).all()
+        assert np.isfinite(kernel.diagonal_gradient(X)).all()
+
+    def test_has_the_gradient_of_central_differences(self, kernel, rng):
+        X, Y = rng.normal(size=(6, DIM)), rng.normal(size=(5, DIM))
+        assert kernel.gradient(X, Y).shape == (6, 5, DIM)
+        for j in range(DIM):
+            step = 1e-5 * np.eye(DIM)[j]
+            by_differences = (kernel(X + step, Y) - kernel(X - step, Y)) / 2e-5
+            np.testing.assert_allclose(kernel.gradient(X, Y)[..., j], by_differences, atol=2e-8)
+            whole = (kernel.diagonal(X + step) - kernel.diagonal(X - step)) / 2e-5
+            np.testing.assert_allclose(kernel.diagonal_gradient(X)[:, j], whole, atol=2e-8)
 
     def test_is_a_value(self, kernel):
         assert kernel == dataclasses.replace(kernel)

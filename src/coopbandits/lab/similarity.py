@@ -9,6 +9,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count
 from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Simulated
 from coopbandits.run import Run
 from coopbandits.similarity import as_similarity
@@ -37,7 +38,7 @@ class SimilarityRow:
 
 
 def similarity_table(
-    run: Run, truth: Simulated | Array, *, rounds: Sequence[int] | None = None
+    run: Run, truth: Simulated | Continuum | Array, *, rounds: Sequence[int] | None = None
 ) -> list[SimilarityRow]:
     """Compare a run's K_z with the true one.
 
@@ -54,7 +55,7 @@ def similarity_table(
 
 def similarity_figure(
     run: Run,
-    truth: Simulated | Array,
+    truth: Simulated | Continuum | Array,
     *,
     rounds: Sequence[int] | None = None,
     title: str = "",
@@ -132,8 +133,8 @@ def _draw_course(axis: Any, table: list[SimilarityRow], T: int) -> None:
     axis.legend(frameon=False, loc="center right")
 
 
-def _matrix(truth: Simulated | Array, V: int) -> Array:
-    if isinstance(truth, Simulated):
+def _matrix(truth: Simulated | Continuum | Array, V: int) -> Array:
+    if isinstance(truth, Simulated | Continuum):
         if truth.similarity is None:
             raise ParameterError(f"{truth!r} does not know its true K_z; give it as a matrix")
         truth = truth.similarity.matrix(truth.network)

@@ -1,6 +1,7 @@
 """What did a run observe, and how much did that tell each group of agents?
 
-A run keeps which actions were chosen; its problem and seed give the contexts back.
+A run keeps which actions were chosen, and its problem and seed give the contexts back; of a
+continuum it keeps the contexts.
 """
 
 from collections.abc import Sequence
@@ -10,9 +11,11 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray, as_seed, frozen, short
 from coopbandits.compositions import JointKernel
+from coopbandits.decision_sets import DecisionSet
 from coopbandits.errors import ParameterError
 from coopbandits.network import Network
 from coopbandits.policy import Policy, plan
+from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem
 from coopbandits.run import Run
 from coopbandits.theory.information import running_logdet
@@ -60,7 +63,7 @@ class Observed:
         return each[len(agents) - 1 :: len(agents)]
 
 
-def observed(problem: Problem, policy: Policy, run: Run, *, seed: int = 0) -> Observed:
+def observed(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: int = 0) -> Observed:
     """Give the contexts of a run back.
 
     Args:
@@ -82,6 +85,8 @@ def observed(problem: Problem, policy: Policy, run: Run, *, seed: int = 0) -> Ob
             "that was played"
         )
     kernel = worked_out.kernel
+    if isinstance(problem, Continuum):
+        return _on_continuum(problem, kernel, policy.ridge, run, as_seed(seed))
     chosen, largest, one_set = [], 0.0, True
     first: Array | None = None
     for t in range(1, T + 1):
@@ -101,6 +106,28 @@ def observed(problem: Problem, policy: Policy, run: Run, *, seed: int = 0) -> Ob
     return Observed(frozen(np.array(chosen)), kernel, policy.ridge, largest, one_set)
 
 
+def _on_continuum(
+    problem: Continuum, kernel: JointKernel, ridge: float, run: Run, seed: int
+) -> Observed:
+    """Check the contexts that a run on continua kept, and bound K(x̃, x̃) on the sets."""
+    if run.contexts is None:
+        raise ParameterError("the run is of finite decision sets; give the problem that was played")
+    largest, sets = 0.0, set[DecisionSet]()
+    for t, points in enumerate(run.contexts, start=1):
+        offer = problem.offer(t, seed)
+        pulled = [offer.pull(v, x)[1] for v, x in enumerate(points)]
+        if not np.array_equal(pulled, run.rewards[t - 1]):
+            raise ParameterError(
+                f"the rewards of round {t} are not the run's; give the problem and the seed that "
+                "were played"
+            )
+        # no built-in kernel is larger on a set than at the point furthest from 0 of its box
+        furthest = np.array([np.maximum(np.abs(s.low), np.abs(s.high)) for s in offer.sets])
+        largest = max(largest, float(kernel.diagonal(np.arange(len(points)), furthest).max()))
+        sets |= set(offer.sets)
+    return Observed(run.contexts, kernel, ridge, largest, len(sets) == 1)
+
+
 @dataclass(frozen=True, eq=False)
 class RunGains:
     """How much a run told each group of agents.
@@ -116,7 +143,12 @@ class RunGains:
 
 
 def run_gains(
-    problem: Problem, policy: Policy, run: Run, *, seed: int = 0, of: str = "cliques"
+    problem: Problem | Continuum,
+    policy: Policy,
+    run: Run,
+    *,
+    seed: int = 0,
+    of: str = "cliques",
 ) -> RunGains:
     """Return the information gain of a run, group by group.
 

@@ -23,6 +23,7 @@ from coopbandits.errors import ParameterError
 from coopbandits.listen import Centre, Clique, Everyone, Myself, Neighbourhood
 from coopbandits.network import Network
 from coopbandits.policy import Plan, Policy, plan
+from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem
 from coopbandits.run import Run
 from coopbandits.theory.observed import Observed, observed
@@ -53,7 +54,7 @@ class RunBound:
     logdets: Array
 
 
-def run_bound(problem: Problem, policy: Policy, run: Run, *, seed: int = 0) -> RunBound:
+def run_bound(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: int = 0) -> RunBound:
     """Bound the regret of a run, after each of its rounds, by the theorem for its policy.
 
     The promise is that of `width.SelfNormalised`: F has norm at most B in the RKHS of the policy's

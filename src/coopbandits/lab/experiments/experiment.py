@@ -25,6 +25,7 @@ from coopbandits.lab.experiments.kinds import (
 from coopbandits.lab.experiments.toml_text import keys_of, line_of, to_toml
 from coopbandits.network import Network
 from coopbandits.policy import Policy
+from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem
 
 ROOMS = ("networks", "problems", "policies")
@@ -121,12 +122,12 @@ class Experiment:
         seed = self.seed + trial if fresh else self.seed
         return _drawn(json.dumps(table), name, seed, self.data or None, self.folder)
 
-    def problem(self, name: str, network: Network, trial: int) -> Problem:
+    def problem(self, name: str, network: Network, trial: int) -> Problem | Continuum:
         """Make a problem for a trial."""
         table = {k: v for k, v in self.problems[name].items() if k not in EXTRAS["problems"]}
         return make_problem(table, ("problems", name), World(network, seed=self.seed + trial))
 
-    def policy(self, name: str, problem: Problem) -> Policy | Algorithm:
+    def policy(self, name: str, problem: Problem | Continuum) -> Policy | Algorithm:
         """Make a policy for a problem."""
         table = {k: v for k, v in self.policies[name].items() if k not in EXTRAS["policies"]}
         return make_policy(table, ("policies", name), World(problem.network, problem))

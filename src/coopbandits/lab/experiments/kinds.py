@@ -23,6 +23,7 @@ from coopbandits.errors import CoopBanditsError, ExperimentError
 from coopbandits.lab.networks import half_diameter, load_network
 from coopbandits.network import Network
 from coopbandits.policy import Policy
+from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem
 
 Table = Mapping[str, Any]
@@ -65,7 +66,7 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
         "network": {**{name: getattr(Network, name) for name in generators}, "file": load_network},
         "problem": {
             name: getattr(cb.problems, name)
-            for name in ("clustered_linear", "kernel", "fully_cooperative", "arms")
+            for name in ("clustered_linear", "kernel", "fully_cooperative", "arms", "continuum")
         },
         "policy": {
             **{name: getattr(policies, name) for name in policies.__all__},
@@ -91,6 +92,7 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
         ),
         "say": _public(cb.say, "Everything", "WhenUncertain", "WhenItPays", "Sums"),
         "act": _public(cb.act, "UpperBound", "Sample", "FollowCentre", "AtRandom"),
+        "decision_set": _public(cb, "Box", "Polytope"),
     }  # fmt: skip
 
 
@@ -113,10 +115,10 @@ def make_network(table: Table, path: Path, world: World) -> Network:
     return made
 
 
-def make_problem(table: Table, path: Path, world: World) -> Problem:
+def make_problem(table: Table, path: Path, world: World) -> Problem | Continuum:
     """Make the problem that a table describes, on the world's network."""
     made = _made("problem", table, path, world)
-    if not isinstance(made, Problem):
+    if not isinstance(made, Problem | Continuum):
         raise Mistake(path, f"{table['kind']} made {short(made)}; expected a problem")
     return made
 

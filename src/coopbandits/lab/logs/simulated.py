@@ -31,7 +31,10 @@ def logged(
         seed: Of contexts and noise, as in `play`, and of the agents' choices.
     """
     if not isinstance(problem, Problem):
-        raise ParameterError(f"{short(problem)} is no problem; coopbandits.problems makes some")
+        raise ParameterError(
+            f"{short(problem)} is no problem of finite decision sets; coopbandits.problems makes "
+            "some"
+        )
     T, seed = as_count(rounds, "rounds"), as_seed(seed)
     epsilon = as_number(explore, "explore")
     if not 0 < epsilon <= 1:

@@ -61,7 +61,10 @@ class ProblemEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
     ) -> None:
         """See `parallel_env`."""
         if not isinstance(problem, Problem):
-            raise ParameterError(f"{short(problem)} is no problem; coopbandits.problems makes some")
+            raise ParameterError(
+                f"{short(problem)} is no problem of finite decision sets; coopbandits.problems "
+                "makes some"
+            )
         self.problem, self.rounds = problem, as_count(rounds, "rounds")
         if problem.horizon is not None and problem.horizon < self.rounds:
             raise ParameterError(
