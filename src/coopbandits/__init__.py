@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         errors,
         features,
         kernels,
+        links,
         listen,
         problems,
         say,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     )
     from coopbandits.agent import Agent, Decision
     from coopbandits.digests import Digest
+    from coopbandits.links import Links
     from coopbandits.messages import Message
     from coopbandits.network import Network
     from coopbandits.policies import (
@@ -67,6 +69,7 @@ __all__ = [
     "EagerKernelUCB",
     "KernelUCB",
     "LinUCB",
+    "Links",
     "Message",
     "NaiveCooperation",
     "Network",
@@ -77,6 +80,7 @@ __all__ = [
     "errors",
     "features",
     "kernels",
+    "links",
     "listen",
     "play",
     "problems",
@@ -91,6 +95,7 @@ _ROOMS = (
     "errors",
     "features",
     "kernels",
+    "links",
     "listen",
     "problems",
     "say",
@@ -102,6 +107,7 @@ _HOMES = {
     "Agent": "agent",
     "Decision": "agent",
     "Digest": "digests",
+    "Links": "links",
     "Message": "messages",
     "Network": "network",
     "Policy": "policy",

@@ -17,7 +17,9 @@ from coopbandits.arrays import (
     short,
 )
 from coopbandits.engines import ENGINES, Algorithm, Engine, engine_for
+from coopbandits.engines.exchange import Exchange
 from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.links import Links
 from coopbandits.network import Network
 from coopbandits.policy import Policy
 from coopbandits.problems.problem import Problem, Round
@@ -29,10 +31,16 @@ class Run:
 
     Attributes:
         regret: (T, V) expected reward lost in each round, against the best offered action.
-        actions: (T, V) index of the chosen action in its decision set.
+        actions: (T, V) index of the chosen action in its decision set; −1 where an agent was away,
+            which costs it no regret and brings it no reward.
         rewards: (T, V).
-        messages: (T,) messages that crossed an edge in each round, copies included.
+        messages: (T,) messages that were sent over an edge in each round, copies included.
         bytes: (T,) their size.
+        delivered: (T,) messages that arrived in each round: all that were sent, unless `links=`
+            were given; so the next three, which are 0 then.
+        late: (T,) those of them that were sent in an earlier round.
+        lost: (T,) messages that were lost on an edge.
+        missed: (T,) messages that came to an agent that was away.
         engine: What computed the decisions.
         listens: (V, V) whether v hears of what u does, [v, u].
         estimates: The rounds in which some agent's K_z changed, with what each agent took the
@@ -44,6 +52,10 @@ class Run:
     rewards: Array
     messages: IntArray
     bytes: IntArray
+    delivered: IntArray
+    late: IntArray
+    lost: IntArray
+    missed: IntArray
     engine: str
     listens: BoolArray
     estimates: tuple[tuple[int, Array], ...] = ()
@@ -57,7 +69,7 @@ class Run:
 
     @property
     def regret_per_agent(self) -> Array:
-        """(T,) cumulative regret, averaged over agents: R̂(t) of the paper."""
+        """(T,) cumulative regret, averaged over all agents: R̂(t) of the paper."""
         return np.cumsum(self.regret.mean(axis=1))
 
     def similarity(self, t: int) -> Array:
@@ -80,6 +92,7 @@ def play(
     seed: int = 0,
     engine: str = "auto",
     memory_limit: float = 8e9,
+    links: Links | None = None,
     on_round: Callable[[int], None] | None = None,
 ) -> Run:
     """Run a policy on a problem.
@@ -92,9 +105,12 @@ def play(
             same contexts and noise. The same seed gives the same run, to the bit.
         engine: "exact", "statistics" (linear kernels), "sparse" or "messages"; "auto" takes the one
             of "exact" and "statistics" that needs fewer operations and fits into memory, and
-            "sparse" where neither fits, or where the policy has features.
+            "sparse" where neither fits, or where the policy has features; "messages" where the
+            policy has another `say` than everything, or where links are given.
         memory_limit: Bytes that posteriors may take; a run that needs more is refused before it
             starts.
+        links: Which messages get lost or come late, which edges fail and which agents are away
+            (`coopbandits.Links`); None for a faultless network.
         on_round: Called after each round t = 1 … T, for a progress display.
     """
     if not isinstance(problem, Problem):
@@ -111,14 +127,21 @@ def play(
         )
     if on_round is not None and not callable(on_round):
         raise ParameterError(f"on_round must be a function of the round, got {short(on_round)}")
+    checked: object = links
+    if not isinstance(checked, Links | None):
+        raise ParameterError(
+            f"links={short(links)}; expected a value coopbandits.Links(…), or None"
+        )
+    if links is not None:
+        links.check(problem.network)
     first = problem.round(1, seed)
     dim = first.contexts.shape[1]
     limit = _as_limit(memory_limit)
-    player = _player(problem.network, policy, first, T, seed, engine, limit)
+    player = _player(problem.network, policy, first, T, seed, engine, limit, links)
     shape = (T, len(problem.network))
     regret, rewards = np.empty(shape), np.empty(shape)
     actions = np.empty(shape, dtype=np.int64)
-    traffic = np.empty((T, 2), dtype=np.int64)
+    traffic = np.zeros((T, 6), dtype=np.int64)
     estimates: list[tuple[int, Array]] = []
     refreshes = 0
     for t in range(1, T + 1):
@@ -129,23 +152,31 @@ def play(
                 f"{len(offer.sizes)} agents; expected {dim} numbers for {shape[1]} agents"
             )
         rows = player.play(t, offer)
-        best = np.maximum.reduceat(offer.expected, offer.starts)
-        regret[t - 1] = best - offer.expected[rows]
-        actions[t - 1] = rows - offer.starts
-        rewards[t - 1] = offer.rewards[rows]
-        traffic[t - 1] = player.traffic(t)
+        best, there = np.maximum.reduceat(offer.expected, offer.starts), rows >= 0
+        regret[t - 1] = np.where(there, best - offer.expected[rows], 0.0)
+        actions[t - 1] = np.where(there, rows - offer.starts, -1)
+        rewards[t - 1] = np.where(there, offer.rewards[rows], 0.0)
+        sent, size = player.traffic(t)
+        traffic[t - 1, :3] = sent, size, sent
+        if isinstance(player, Exchange):
+            fate = player.fate(t)
+            traffic[t - 1, 2:] = fate.delivered, fate.late, fate.lost, fate.missed
         if t == 1 or player.refreshes > refreshes:
             refreshes = player.refreshes
             estimates.append((t, frozen(player.similarity())))
         if on_round is not None:
             on_round(t)
-    messages, sizes = traffic.T.copy()
+    messages, sizes, delivered, late, lost, missed = traffic.T.copy()
     return Run(
         regret=frozen(regret),
         actions=frozen(actions),
         rewards=frozen(rewards),
         messages=frozen(messages),
         bytes=frozen(sizes),
+        delivered=frozen(delivered),
+        late=frozen(late),
+        lost=frozen(lost),
+        missed=frozen(missed),
         engine=player.name,
         listens=frozen(player.listens),
         estimates=tuple(estimates),
@@ -160,6 +191,7 @@ def _player(
     seed: int,
     engine: str,
     memory_limit: float,
+    links: Links | None,
 ) -> Engine:
     """Make what takes the decisions."""
     if not isinstance(policy, Policy):
@@ -167,6 +199,11 @@ def _player(
             raise ParameterError(
                 f"engine={engine!r}, but {policy.name} computes its decisions itself; take "
                 "engine='auto'"
+            )
+        if links is not None:
+            raise ParameterError(
+                f"links={short(links)}, but {policy.name} exchanges no messages that could fail; "
+                "links= is for policies of four answers"
             )
         return policy.player(network, contexts=first.contexts, rounds=rounds, seed=seed)
     return engine_for(
@@ -177,6 +214,7 @@ def _player(
         rounds=rounds,
         seed=seed,
         memory_limit=memory_limit,
+        links=links,
     )
 
 

@@ -81,6 +81,8 @@ def observed(problem: Problem, policy: Policy, run: Run, *, seed: int = 0) -> Ob
             f"the run is of {V} agents, the problem of {len(problem.network)}; give the problem "
             "that was played"
         )
+    if (run.actions < 0).any():
+        raise ParameterError("in some rounds an agent was away; the theory is for agents that stay")
     kernel = worked_out.kernel
     chosen, largest, one_set = [], 0.0, True
     first: Array | None = None
