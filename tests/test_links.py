@@ -132,6 +132,22 @@ def test_a_constant_delay_is_a_lag_of_so_many_rounds_more_for_each_edge(ttl, k):
     np.testing.assert_array_equal(run.late, run.delivered)
 
 
+@pytest.mark.parametrize("k", [1, 2])
+def test_agents_that_take_turns_hear_late_news_in_its_turn(k):
+    # who comes later in a round than its teller hears in that round's turn, k rounds on
+    network = cb.Network.path(4)
+    problem = ragged(network, rounds=9)
+    turn = np.arange(4)
+    table = np.where(turn[None, :] < turn[:, None], float(k), k + 1.0)
+    np.fill_diagonal(table, 1.0)
+    policy = cb.Centralised(kernel=RBF)
+    expected = cb.play(
+        problem, dataclasses.replace(policy, listen=ByTable(table)), 9, engine="exact"
+    )
+    run = cb.play(problem, policy, 9, links=Links(delay=k))
+    np.testing.assert_array_equal(run.actions, expected.actions)
+
+
 def test_a_table_of_delays_is_a_table_of_lags(rng):
     network = NETWORKS["erdos-renyi"]
     problem = ragged(network, rounds=12)
