@@ -59,7 +59,11 @@ class Cubed:
         return K_z != 0
 
 
-@pytest.mark.parametrize("compose", ["hadamard", "kronecker", "sum", Cubed()], ids=str)
+@pytest.mark.parametrize(
+    "compose",
+    ["hadamard", "kronecker", "sum", Cubed()],
+    ids=["hadamard", "kronecker", "sum", "own"],
+)
 def test_a_joint_kernel_has_the_gradient_of_central_differences(rng, compose):
     K_z = np.array([[1.0, 0.4], [0.4, 0.8]])
     joint = JointKernel(RBF(), K_z, composition(compose))

@@ -34,11 +34,13 @@ def test_the_readmes_python_examples_run_and_print_what_they_say():
     "document",
     [
         "architecture.md",
+        "changing-networks.md",
         "deploy.md",
         "experiments.md",
         "logs.md",
         "pettingzoo.md",
         "planner.md",
+        "saying-less.md",
         "similarity.md",
         "theory.md",
     ],

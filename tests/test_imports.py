@@ -21,7 +21,6 @@ ALLOWED = {
     "scipy",
     # pure parts of the standard library
     "collections",
-    "contextlib",
     "dataclasses",
     "functools",
     "hashlib",

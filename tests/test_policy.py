@@ -11,6 +11,7 @@ import coopbandits as cb
 from coopbandits.act import AtRandom, UpperBound, first_best
 from coopbandits.errors import InputError, ParameterError, SimilarityError, StateError
 from coopbandits.listen import Everyone, Myself, Neighbourhood
+from coopbandits.policy import _canonical
 
 RBF = cb.kernels.RBF()
 
@@ -206,3 +207,9 @@ def test_ties_within_the_tolerance_go_to_the_lowest_index(scores, best):
 def test_everyone_takes_a_lag_of_zero_or_one():
     with pytest.raises(ParameterError, match="lag must be 0 or 1, got 2"):
         cb.Centralised(kernel=RBF, lag=2)
+
+
+def test_a_field_that_came_later_says_nothing_unless_it_is_given():
+    # so that agents stored before there was such a field are still read
+    assert _canonical(cb.act.FollowCentre()) == "FollowCentre{follow_rule=str:'nearest'}"
+    assert "patience=int:3" in _canonical(cb.act.FollowCentre(patience=3))

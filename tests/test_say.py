@@ -265,6 +265,15 @@ def test_followers_need_every_arm_and_frozen_embeddings_every_observation(networ
         linear(cb.say.Sums(), similarity=frozen).agent(0, network)
 
 
+def test_no_bound_is_claimed_for_agents_that_say_less(network):
+    problem = cb.problems.kernel(network, dim=2, actions=3)
+    policy = eager(
+        similarity=problem.similarity, width=cb.width.SelfNormalised(), say=cb.say.WhenItPays(9.0)
+    )
+    with pytest.raises(ParameterError, match="agents that tell everything"):
+        cb.theory.run_bound(problem, policy, cb.play(problem, policy, 3))
+
+
 @pytest.mark.parametrize("engine", ["exact", "statistics", "sparse"])
 def test_other_engines_refuse_agents_that_say_less(engine):
     problem = ragged(NETWORKS["path"])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         errors,
         features,
         kernels,
+        links,
         listen,
         problems,
         say,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from coopbandits.baselines import CLUB, ConsensusUCB, DisKernelUCB, HLinUCB, SupKernelUCB
     from coopbandits.decision_sets import Box, Polytope
     from coopbandits.digests import Digest
+    from coopbandits.links import Links
     from coopbandits.messages import Message
     from coopbandits.network import Network
     from coopbandits.policies import (
@@ -87,6 +89,7 @@ __all__ = [
     "LaplacianKernelUCB",
     "LinTS",
     "LinUCB",
+    "Links",
     "Message",
     "NaiveCooperation",
     "Network",
@@ -100,6 +103,7 @@ __all__ = [
     "errors",
     "features",
     "kernels",
+    "links",
     "listen",
     "play",
     "problems",
@@ -115,6 +119,7 @@ _ROOMS = (
     "errors",
     "features",
     "kernels",
+    "links",
     "listen",
     "problems",
     "say",
@@ -131,6 +136,7 @@ _HOMES = {
     "Digest": "digests",
     "DisKernelUCB": "baselines",
     "HLinUCB": "baselines",
+    "Links": "links",
     "Message": "messages",
     "Network": "network",
     "Policy": "policy",

@@ -4,12 +4,12 @@ An act that also has `slopes(mean, std, width)`, the derivatives of its score by
 chooses from a continuum too.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, short
+from coopbandits.arrays import CAME_LATER, Array, IntArray, as_count, short
 from coopbandits.errors import LocalProtocolError, ParameterError
 from coopbandits.network import Network
 
@@ -107,9 +107,15 @@ class FollowCentre:
     sense: the arm is not offered, and it and all offered actions are equally far from each other,
     as one-hot contexts are. `follow="same"` refuses whenever the arm is not offered. On a continuum
     the nearest point of it counts as offered.
+
+    A centre may be away, or its messages lost. An agent that has not heard of its centre for more
+    than `patience` decisions decides for itself, on all that it has seen, until it hears again;
+    with None it goes on with the last arm it has heard of, as the paper's does. In a faultless
+    network that makes no difference.
     """
 
     follow_rule: str = "nearest"
+    patience: int | None = field(default=None, metadata=CAME_LATER)
     judges: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -117,6 +123,8 @@ class FollowCentre:
             raise ParameterError(
                 f"follow={short(self.follow_rule)} is not known; expected 'nearest' or 'same'"
             )
+        if self.patience is not None:
+            object.__setattr__(self, "patience", as_count(self.patience, "patience"))
 
     def score(self, mean: Array, std: Array, width: Array) -> Array:
         """Return the upper bounds, for centres and for agents that have not heard of theirs."""

@@ -15,7 +15,6 @@ The rules:
 5. A decision set is (K, d) contexts, or a continuum: a `Box` or a `Polytope` (docs/continuum.md).
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import overload
 
@@ -23,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coopbandits import snapshot
-from coopbandits.act import draws, first_best
+from coopbandits.act import FollowCentre, draws, first_best
 from coopbandits.arrays import (
     Array,
     IntArray,
@@ -41,7 +40,7 @@ from coopbandits.compositions import JointKernel
 from coopbandits.continuum import best_drawn_point, best_point
 from coopbandits.covariances import drawn
 from coopbandits.decision_sets import Box, DecisionSet, Polytope
-from coopbandits.digests import Digest, DigestRelay, News, sound
+from coopbandits.digests import Digest, DigestRelay, News
 from coopbandits.errors import (
     InputError,
     LocalProtocolError,
@@ -49,6 +48,7 @@ from coopbandits.errors import (
     RemoteProtocolError,
     ShapeError,
 )
+from coopbandits.inbox import Inbox
 from coopbandits.messages import Message, Relay
 from coopbandits.model import Ahead, Attachments, Model, Observation
 from coopbandits.network import Network, as_network
@@ -90,17 +90,20 @@ class Agent:
         self.agent = as_agent(agent, len(network))
         self._rng = agent_rng(as_seed(seed), self.agent)
         self._relay = Relay(self.agent, agents=len(network), ttl=policy.ttl)
-        self._digest_relay = DigestRelay(self.agent, agents=len(network), ttl=policy.ttl)
-        self._speaker = Speaker(policy, self._relay, self._digest_relay)
+        relay = DigestRelay(self.agent, agents=len(network), ttl=policy.ttl)
+        self._inbox = Inbox(policy, self._plan, self.agent, relay)
+        self._speaker = Speaker(policy, self._relay, relay)
         self._round = 0
         self._dim: int | None = None
         self._open: dict[int, Array] = {}
         self._observations: list[Observation] = []
-        self._digests: dict[int, Digest] = {}  # the newest of each, where sums are told
         self._model: Model | SummedModel | None = None  # once d is known
         self._attachments = Attachments(self._plan)
         self._leader = int(self._plan.leaders[self.agent])
         self._arm: tuple[int, Array] | None = None  # the leader's last arm, with its round
+        self._arm_came = 0  # the own round in which it came
+        act = policy.act
+        self._patience = act.patience if isinstance(act, FollowCentre) else None
 
     def __repr__(self) -> str:
         return f"Agent({self.agent} of {self.network!r}, {self.policy.name}, knows {self.known})"
@@ -109,8 +112,8 @@ class Agent:
     def known(self) -> int:
         """How many observations the agent has learnt from, its own and others'."""
         model = self._model if isinstance(self._model, SummedModel) else None
-        pending = sum(digest.count for digest in self._digests.values())
-        learnt = model.known_without(self._digests) if model else 0
+        pending = sum(digest.count for digest in self._inbox.digests.values())
+        learnt = model.known_without(self._inbox.digests) if model else 0
         return learnt + pending + len(self._observations)
 
     @property
@@ -156,14 +159,14 @@ class Agent:
     def decide(self, contexts: object) -> Decision:
         """Choose one of K offered actions, (K, d), or a point of a `Box` or `Polytope`."""
         offered = self._offered(contexts)
-        held = self._observations, self._arm, self._model, self._digests
+        held = self._observations, self._arm, self._model, self._inbox.digests
         used = self._rng.bit_generator.state
         self._with_choice(offered, _first(offered))  # what it cannot take raises before all else
         try:
             choice = self._choose(offered)
             attachments = self._with_choice(offered, choice)
         except Exception:
-            self._observations, self._arm, self._model, self._digests = held
+            self._observations, self._arm, self._model, self._inbox.digests = held
             self._rng.bit_generator.state = used
             raise
         self._attachments = attachments
@@ -187,13 +190,13 @@ class Agent:
         would.
         """
         offered = self._offered(contexts)
-        held = self._observations, self._arm, self._model, self._digests
+        held = self._observations, self._arm, self._model, self._inbox.digests
         used = self._rng.bit_generator.state
         self._with_choice(offered, _first(offered))
         try:
             choice = self._choose(offered)
         except Exception:
-            self._observations, self._arm, self._model, self._digests = held
+            self._observations, self._arm, self._model, self._inbox.digests = held
             raise
         finally:
             self._rng.bit_generator.state = used
@@ -233,7 +236,7 @@ class Agent:
                 f"agents of this policy send each a {expected.__name__}"
             )
         if isinstance(message, Digest):
-            return self._receive_digest(message)
+            return self._inbox.receive(message, self._dim)
         message = self._relay.check(message)
         if self._dim is not None and len(message.context) != self._attachments.width(self._dim):
             raise RemoteProtocolError(
@@ -254,35 +257,8 @@ class Agent:
             if message.origin == self._leader and (
                 self._arm is None or message.round > self._arm[0]
             ):
-                self._arm = (message.round, message.context)
+                self._arm, self._arm_came = (message.round, message.context), self._round
         return [*onward]
-
-    def _receive_digest(self, digest: Digest) -> list[News]:
-        digest = self._digest_relay.check(digest)
-        if self._dim is not None:
-            digest = self._sound(digest, self._dim)
-        is_news, onward = self._digest_relay.accept(digest)
-        if (
-            is_news
-            and digest.origin != self.agent
-            and np.isfinite(self._plan.lags[self.agent, digest.origin])
-            and self.policy.act.judges
-        ):
-            self._digests = {**self._digests, digest.origin: digest}
-        return [*onward]
-
-    def _sound(self, digest: Digest, dim: int) -> Digest:
-        """Refuse a digest that observations of d numbers cannot add up to."""
-        model = self._model or self._new_model(dim)
-        assert isinstance(model, SummedModel)
-        assert self.policy.features is not None
-        return sound(
-            digest,
-            m=self.policy.features.size(self.policy.kernel, dim),
-            p=model.summaries.shape[1],
-            ridge=self.policy.ridge,
-            scale=float(self._plan.border.K_z[digest.origin, digest.origin]),
-        )
 
     def _adds_up(self) -> SummedModel | None:
         """Return what adds own observations up, where sums are told."""
@@ -303,6 +279,19 @@ class Agent:
         self._drop_misfits(len(vector))
         self._dim = len(vector)
         self._learn(self.agent, frozen(np.append(vector, self._attachments.newest)), value)
+
+    def restarted(self) -> "Agent":
+        """Return the agent as it comes back with an empty memory.
+
+        It knows its round, so that no id is used twice, and goes on with its random numbers.
+        """
+        fresh = Agent(self.policy, self.network, self.agent)
+        fresh._rng.bit_generator.state = self._rng.bit_generator.state
+        fresh._round = fresh._speaker.before = self._round
+        if self._round:  # its own earlier news, coming back, ends here
+            fresh._relay.settled[self.agent] = self._round
+            fresh._inbox.relay.note(self.agent, self._round, self.policy.ttl)
+        return fresh
 
     def to_bytes(self) -> bytes:
         """Store the agent, without its policy and network; versioned, no pickle."""
@@ -353,8 +342,9 @@ class Agent:
             return False
 
     def _learn(self, origin: int, context: Array, y: float) -> None:
-        # an agent that follows, or acts at random, has no use for data
-        if self.policy.act.judges and self._arm is None:
+        # an agent that follows for good, or acts at random, has no use for data
+        follows = self._arm is not None and self._patience is None
+        if self.policy.act.judges and not follows:
             self._observations.append((origin, context, y))
         if self.policy.features is not None and len(self._observations) >= _MOST_PENDING:
             self._add_up()
@@ -364,8 +354,8 @@ class Agent:
         if self._dim is not None:
             model = self._model or self._new_model(self._dim)
             assert isinstance(model, SummedModel)
-            model = model.learnt(self._observations, self._digests.values())
-            self._model, self._observations, self._digests = model, [], {}
+            model = model.learnt(self._observations, self._inbox.digests.values())
+            self._model, self._observations, self._inbox.digests = model, [], {}
 
     def _drop_misfits(self, dim: int) -> None:
         if self._dim is None:
@@ -380,10 +370,7 @@ class Agent:
                 or not self._admits(self._arm[1][None, :dim], self._leader)
             ):
                 self._arm = None
-            heard, self._digests = self._digests, {}
-            for origin, digest in heard.items():
-                with suppress(RemoteProtocolError):
-                    self._digests[origin] = self._sound(digest, dim)
+            self._inbox.drop_misfits(dim)
 
     def _choose(self, offered: Array | DecisionSet) -> "_Choice":
         """Choose by chance, by the leader's arm or by the posterior."""
@@ -392,7 +379,8 @@ class Agent:
         self._drop_misfits(dim)
         if not self.policy.act.judges:
             return self._at_random(offered)
-        if self._arm is not None:
+        silent = self._patience is not None and self._round - self._arm_came > self._patience
+        if self._arm is not None and not silent:
             arm = self._arm[1][:dim]
             rows = offered if isinstance(offered, np.ndarray) else offered.nearest(arm)[None, :]
             index = self.policy.act.follow(arm, rows)
@@ -410,7 +398,7 @@ class Agent:
         model = self._model or self._new_model(dim)
         thought: Ahead | SummedModel
         if isinstance(model, SummedModel):
-            thought = model.learnt(self._observations, self._digests.values())
+            thought = model.learnt(self._observations, self._inbox.digests.values())
         else:
             thought = model.ahead(self._observations)
         finite = isinstance(offered, np.ndarray)
@@ -425,7 +413,7 @@ class Agent:
         if isinstance(thought, Ahead):
             self._model = thought.commit()
         else:  # what is in the sums need not be kept
-            self._model, self._observations, self._digests = thought, [], {}
+            self._model, self._observations, self._inbox.digests = thought, [], {}
         index = int(first_best(scores[None, :])[0])
         if not knows:  # Alg. 1, l. 4-5
             index = int(self._rng.integers(len(rows)))

@@ -18,6 +18,9 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Squares, sums and products of a few numbers up to here cannot overflow.
 LARGEST = 1e50
+# Marks a dataclass field that says nothing where it has its default: so values keep the
+# fingerprints that they had before there was such a field, and stored agents stay readable.
+CAME_LATER = {"came later": True}
 
 
 def as_floats(values: object, what: str) -> Array:

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coopbandits.act import Act
-from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_positive, frozen, short
+from coopbandits.arrays import (
+    CAME_LATER,
+    Array,
+    BoolArray,
+    IntArray,
+    as_count,
+    as_positive,
+    frozen,
+    short,
+)
 from coopbandits.compositions import (
     Composition,
     Hadamard,
@@ -344,7 +353,11 @@ def _canonical(value: Any) -> str:
             )
         return f"{value.__module__}.{value.__qualname__}"
     if is_dataclass(value):
-        facts = {one.name: getattr(value, one.name) for one in fields(value)}
+        facts = {
+            one.name: getattr(value, one.name)
+            for one in fields(value)
+            if one.metadata != CAME_LATER or getattr(value, one.name) != one.default
+        }
     elif repr(value) == object.__repr__(value):
         facts = vars(value)
     else:

@@ -17,7 +17,9 @@ from coopbandits.arrays import (
     short,
 )
 from coopbandits.engines import ENGINES, Algorithm, Engine, continuum_engine, engine_for
+from coopbandits.engines.exchange import Exchange
 from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.links import Links
 from coopbandits.network import Network
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
@@ -30,16 +32,22 @@ class Run:
 
     Attributes:
         regret: (T, V) expected reward lost in each round, against the best offered action.
-        actions: (T, V) index of the chosen action in its decision set; −1 on a continuum.
+        actions: (T, V) index of the chosen action in its decision set; −1 on a continuum, and where
+            an agent was away, which costs it no regret and brings it no reward.
         rewards: (T, V).
-        messages: (T,) messages that crossed an edge in each round, copies included.
+        messages: (T,) messages that were sent over an edge in each round, copies included.
         bytes: (T,) their size.
+        delivered: (T,) messages that arrived in each round: all that were sent, unless `links=`
+            were given; so the next three, which are 0 then.
+        late: (T,) those of them that were sent in an earlier round.
+        lost: (T,) messages that were lost on an edge.
+        missed: (T,) messages that came to an agent that was away.
         engine: What computed the decisions.
         listens: (V, V) whether v hears of what u does, [v, u].
         estimates: The rounds in which some agent's K_z changed, with what each agent took the
             others' news to be worth from then on, (V, V); `similarity(t)` reads it.
-        contexts: (T, V, d) the chosen points, on a continuum; None on finite sets, where `actions`
-            says it.
+        contexts: (T, V, d) the chosen points, on a continuum, NaN where an agent was away; None on
+            finite sets, where `actions` says it.
     """
 
     regret: Array
@@ -47,6 +55,10 @@ class Run:
     rewards: Array
     messages: IntArray
     bytes: IntArray
+    delivered: IntArray
+    late: IntArray
+    lost: IntArray
+    missed: IntArray
     engine: str
     listens: BoolArray
     estimates: tuple[tuple[int, Array], ...] = ()
@@ -61,7 +73,7 @@ class Run:
 
     @property
     def regret_per_agent(self) -> Array:
-        """(T,) cumulative regret, averaged over agents: R̂(t) of the paper."""
+        """(T,) cumulative regret, averaged over all agents: R̂(t) of the paper."""
         return np.cumsum(self.regret.mean(axis=1))
 
     def similarity(self, t: int) -> Array:
@@ -84,6 +96,7 @@ def play(
     seed: int = 0,
     engine: str = "auto",
     memory_limit: float = 8e9,
+    links: Links | None = None,
     on_round: Callable[[int], None] | None = None,
 ) -> Run:
     """Run a policy on a problem.
@@ -96,56 +109,59 @@ def play(
             same contexts and noise. The same seed gives the same run, to the bit.
         engine: "exact", "statistics" (linear kernels), "sparse" or "messages"; "auto" takes the one
             of "exact" and "statistics" that needs fewer operations and fits into memory, and
-            "sparse" where neither fits, or where the policy has features. A continuum is played by
-            "messages"; give the policy features there, if memory is to stay the same.
+            "sparse" where neither fits, or where the policy has features. "messages" plays
+            continua (give the policy features there, if memory is to stay the same), policies that
+            `say` less than everything, and `links`.
         memory_limit: Bytes that posteriors may take; a run that needs more is refused before it
             starts.
+        links: Which messages get lost or come late, which edges fail and which agents are away
+            (`coopbandits.Links`); None for a faultless network.
         on_round: Called after each round t = 1 … T, for a progress display.
     """
-    if not isinstance(problem, Problem | Continuum):
-        raise ParameterError(f"{short(problem)} is no problem; coopbandits.problems makes some")
-    given: object = policy
-    if isinstance(given, type) or not isinstance(given, Policy | Algorithm):
-        raise ParameterError(f"{short(policy)} is no policy; coopbandits.LinUCB() makes one")
+    _check(problem, policy, engine, links, on_round)
     T, seed = as_count(rounds, "rounds"), as_seed(seed)
     if problem.horizon is not None and problem.horizon < T:
         raise ParameterError(f"rounds={T}, but the problem has only {problem.horizon}")
-    if engine not in ("auto", *ENGINES):
-        raise ParameterError(
-            f"engine={short(engine)} is not known; expected 'auto', {', '.join(map(repr, ENGINES))}"
-        )
-    if on_round is not None and not callable(on_round):
-        raise ParameterError(f"on_round must be a function of the round, got {short(on_round)}")
     limit = _as_limit(memory_limit)
     outcomes: Iterator[_Outcome]
     if isinstance(problem, Continuum):
-        player, outcomes = _on_continuum(problem, policy, T, seed, engine)
+        player, outcomes = _on_continuum(problem, policy, T, seed, engine, links)
     else:
-        player, outcomes = _on_finite_sets(problem, policy, T, seed, engine, limit)
+        player, outcomes = _on_finite_sets(problem, policy, T, seed, engine, limit, links)
     shape = (T, len(problem.network))
     regret, rewards = np.empty(shape), np.empty(shape)
     actions = np.empty(shape, dtype=np.int64)
     contexts: list[Array] = []
-    traffic = np.empty((T, 2), dtype=np.int64)
+    traffic = np.zeros((T, 6), dtype=np.int64)
     estimates: list[tuple[int, Array]] = []
     refreshes = 0
     for t, outcome in enumerate(outcomes, start=1):
-        regret[t - 1] = outcome.best - outcome.expected
-        actions[t - 1], rewards[t - 1] = outcome.actions, outcome.rewards
+        there = outcome.there
+        regret[t - 1] = np.where(there, outcome.best - outcome.expected, 0.0)
+        rewards[t - 1] = np.where(there, outcome.rewards, 0.0)
+        actions[t - 1] = np.where(there, outcome.actions, -1)
         contexts += [] if outcome.contexts is None else [outcome.contexts]
-        traffic[t - 1] = player.traffic(t)
+        sent, size = player.traffic(t)
+        traffic[t - 1, :3] = sent, size, sent
+        if isinstance(player, Exchange):
+            fate = player.fate(t)
+            traffic[t - 1, 2:] = fate.delivered, fate.late, fate.lost, fate.missed
         if t == 1 or player.refreshes > refreshes:
             refreshes = player.refreshes
             estimates.append((t, frozen(player.similarity())))
         if on_round is not None:
             on_round(t)
-    messages, sizes = traffic.T.copy()
+    messages, sizes, delivered, late, lost, missed = traffic.T.copy()
     return Run(
         regret=frozen(regret),
         actions=frozen(actions),
         rewards=frozen(rewards),
         messages=frozen(messages),
         bytes=frozen(sizes),
+        delivered=frozen(delivered),
+        late=frozen(late),
+        lost=frozen(lost),
+        missed=frozen(missed),
         engine=player.name,
         listens=frozen(player.listens),
         estimates=tuple(estimates),
@@ -153,17 +169,40 @@ def play(
     )
 
 
+def _check(
+    problem: object, policy: object, engine: object, links: object, on_round: object
+) -> None:
+    """Check what a run is made of."""
+    if not isinstance(problem, Problem | Continuum):
+        raise ParameterError(f"{short(problem)} is no problem; coopbandits.problems makes some")
+    if isinstance(policy, type) or not isinstance(policy, Policy | Algorithm):
+        raise ParameterError(f"{short(policy)} is no policy; coopbandits.LinUCB() makes one")
+    if engine not in ("auto", *ENGINES):
+        raise ParameterError(
+            f"engine={short(engine)} is not known; expected 'auto', {', '.join(map(repr, ENGINES))}"
+        )
+    if on_round is not None and not callable(on_round):
+        raise ParameterError(f"on_round must be a function of the round, got {short(on_round)}")
+    if not isinstance(links, Links | None):
+        raise ParameterError(
+            f"links={short(links)}; expected a value coopbandits.Links(…), or None"
+        )
+    if links is not None:
+        links.check(problem.network)
+
+
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """What a round brought: each agent's best, expected and noisy reward and its action, all (V,).
+    """What a round brought: each agent's best, expected and noisy reward, its action, all (V,).
 
-    On a continuum also its context: (V, d).
+    Whether it was there, (V,); and on a continuum its context, (V, d).
     """
 
     best: Array
     expected: Array
     rewards: Array
     actions: IntArray
+    there: BoolArray
     contexts: Array | None = None
 
 
@@ -174,11 +213,12 @@ def _on_finite_sets(
     seed: int,
     engine: str,
     memory_limit: float,
+    links: Links | None,
 ) -> tuple[Engine, Iterator[_Outcome]]:
     """Make what takes the decisions, and what it does round by round."""
     first = problem.round(1, seed)
     agents, dim = len(problem.network), first.contexts.shape[1]
-    player = _player(problem.network, policy, first, rounds, seed, engine, memory_limit)
+    player = _player(problem.network, policy, first, rounds, seed, engine, memory_limit, links)
 
     def outcomes() -> Iterator[_Outcome]:
         for t in range(1, rounds + 1):
@@ -190,23 +230,30 @@ def _on_finite_sets(
                 )
             rows = player.play(t, offer)
             best = np.maximum.reduceat(offer.expected, offer.starts)
-            yield _Outcome(best, offer.expected[rows], offer.rewards[rows], rows - offer.starts)
+            yield _Outcome(
+                best, offer.expected[rows], offer.rewards[rows], rows - offer.starts, rows >= 0
+            )
 
     return player, outcomes()
 
 
 def _on_continuum(
-    problem: Continuum, policy: Policy | Algorithm, rounds: int, seed: int, engine: str
+    problem: Continuum,
+    policy: Policy | Algorithm,
+    rounds: int,
+    seed: int,
+    engine: str,
+    links: Links | None,
 ) -> tuple[Engine, Iterator[_Outcome]]:
     """Make the same for a problem on continua."""
-    player = continuum_engine(engine, policy, problem.network, seed=seed)
+    player = continuum_engine(engine, policy, problem.network, seed=seed, links=links)
 
     def outcomes() -> Iterator[_Outcome]:
         for t in range(1, rounds + 1):
             offer = problem.offer(t, seed)
-            taken = player.play_continuum(t, offer)
-            none = np.full(len(offer.sets), -1)
-            yield _Outcome(offer.best, taken.expected, taken.rewards, none, taken.contexts)
+            contexts, expected, rewards = player.play_continuum(t, offer)
+            none, there = np.full(len(offer.sets), -1), ~np.isnan(expected)
+            yield _Outcome(offer.best, expected, rewards, none, there, contexts)
 
     return player, outcomes()
 
@@ -219,6 +266,7 @@ def _player(
     seed: int,
     engine: str,
     memory_limit: float,
+    links: Links | None,
 ) -> Engine:
     """Make what takes the decisions."""
     if not isinstance(policy, Policy):
@@ -226,6 +274,11 @@ def _player(
             raise ParameterError(
                 f"engine={engine!r}, but {policy.name} computes its decisions itself; take "
                 "engine='auto'"
+            )
+        if links is not None:
+            raise ParameterError(
+                f"links={short(links)}, but {policy.name} exchanges no messages that could fail; "
+                "links= is for policies of four answers"
             )
         return policy.player(
             network, contexts=first.contexts, rounds=rounds, seed=seed, memory_limit=memory_limit
@@ -238,6 +291,7 @@ def _player(
         rounds=rounds,
         seed=seed,
         memory_limit=memory_limit,
+        links=links,
     )
 
 

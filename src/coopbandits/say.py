@@ -81,7 +81,8 @@ class WhenItPays:
     """Hold observations back until their information gain is above `gain`, then tell all of them.
 
     Nothing is left out, it comes late; what is saved is what is still held back at the end. An
-    agent speaks at most Υ/gain times, with Υ the information gain of all that it sees.
+    agent speaks at most Υ/gain times, with Υ the information gain of all that it sees. What is held
+    back takes memory, and the surer an agent is, the longer it holds.
 
     Args:
         gain: In nats; ½ ln 2 ≈ 0.35 is what halves one variance.

@@ -119,6 +119,8 @@ def stored(agent: "Agent") -> bytes:
     if agent._plan.learner is not None:
         header["estimated"] = model.estimated if model else 0
         arrays["sample"] = agent._attachments.sample
+    if agent._patience is not None:
+        header["arm_came"] = agent._arm_came
     if not isinstance(agent.policy.say, Everything):
         header["before"] = agent._speaker.before
         arrays |= _untold(agent)
@@ -173,6 +175,8 @@ def _refill(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
     agent._relay.settled = {int(o): as_count(int(r), "round") for o, r in settled}
     if header["arm_round"] is not None:
         agent._arm = (as_count(header["arm_round"], "round"), frozen(arrays["arm"]))
+    if agent._patience is not None:
+        agent._arm_came = as_count(header["arm_came"], "arm_came", least=0)
     if not isinstance(agent.policy.say, Everything):
         agent._speaker.before = as_count(header["before"], "before", least=0)
         _take_back(agent, arrays)
@@ -181,7 +185,7 @@ def _refill(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
 
 def _untold(agent: "Agent") -> Arrays:
     """Return what an agent has not told yet, and the digests that it has heard and not learnt."""
-    speaker, digests = agent._speaker, list(agent._digests.values())
+    speaker, digests = agent._speaker, list(agent._inbox.digests.values())
     ids, contexts, rewards = zip(*speaker.held, strict=True) if speaker.held else ((), (), ())
     return {
         "surprise_ids": np.array(list(speaker.surprise), dtype=np.int64),
@@ -193,7 +197,7 @@ def _untold(agent: "Agent") -> Arrays:
         "told_sums": speaker.sums,
         "told_summaries": speaker.summaries,
         "newest": np.array(
-            [[*key, round_] for key, round_ in agent._digest_relay.newest.items()], dtype=np.int64
+            [[*key, round_] for key, round_ in agent._inbox.relay.newest.items()], dtype=np.int64
         ).reshape(-1, 3),
         "digests": np.array(
             [[d.origin, d.round, d.ttl, len(d.sums), len(d.summaries)] for d in digests],
@@ -219,7 +223,7 @@ def _take_back(agent: "Agent", arrays: Arrays) -> None:
         )
     ]
     speaker.sums, speaker.summaries = arrays["told_sums"], arrays["told_summaries"]
-    agent._digest_relay.newest = {(int(o), int(h)): int(r) for o, h, r in arrays["newest"]}
+    agent._inbox.relay.newest = {(int(o), int(h)): int(r) for o, h, r in arrays["newest"]}
     ends = np.cumsum(arrays["digests"][:, 3:].reshape(-1))
     if set(speaker.surprise) != set(agent._open) or ends[-1:].sum() != len(
         arrays["digest_numbers"]
@@ -229,7 +233,7 @@ def _take_back(agent: "Agent", arrays: Arrays) -> None:
     for (origin, round_, ttl, _, _), sums, summaries in zip(
         arrays["digests"].tolist(), parts[:-1:2], parts[1::2], strict=True
     ):
-        agent._digests[origin] = checked(Digest(round_, origin, sums, summaries, ttl))
+        agent._inbox.digests[origin] = checked(Digest(round_, origin, sums, summaries, ttl))
 
 
 def _relearn(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:

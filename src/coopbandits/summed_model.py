@@ -63,10 +63,16 @@ class SummedModel:
             summaries = np.zeros((len(sources), 0))
         else:
             loadings = Loadings(np.zeros((1, len(sources), 1)), np.ones((1, len(sources))))
-            attached = np.zeros((1, plan.learner.attached(dim)))
-            row = plan.learner.summaries(np.zeros((1, dim)), attached, np.zeros(1))
-            summaries = np.zeros((len(sources), row.shape[1]))
+            summaries = np.zeros((len(sources), cls.summary_size(plan, dim)))
         return cls(policy, plan, agent, dim, loadings, np.zeros((len(sources), width)), summaries)
+
+    @staticmethod
+    def summary_size(plan: Plan, dim: int) -> int:
+        """How many numbers K_z is learnt from, for each agent: p; 0 where it is given."""
+        if plan.learner is None:
+            return 0
+        attached = np.zeros((1, plan.learner.attached(dim)))
+        return plan.learner.summaries(np.zeros((1, dim)), attached, np.zeros(1)).shape[1]
 
     @property
     def known(self) -> int:

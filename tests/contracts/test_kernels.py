@@ -98,10 +98,15 @@ class TestEveryKernel:
         assert np.isfinite(kernel.diagonal_gradient(X)).all()
 
     def test_has_the_gradient_of_central_differences(self, kernel, rng):
-        X, Y = rng.normal(size=(6, DIM)), rng.normal(size=(5, DIM))
-        assert kernel.gradient(X, Y).shape == (6, 5, DIM)
-        for j in range(DIM):
-            step = 1e-5 * np.eye(DIM)[j]
+        X, Y = drawn(kernel, rng, 6), drawn(kernel, rng, 5)
+        d = X.shape[1]
+        assert kernel.gradient(X, Y).shape == (6, 5, d)
+        for j in range(d):
+            step = 1e-5 * np.eye(d)[j]
+            if j == 0 and "Table" in repr(kernel):  # arms: there is nothing between two of them
+                assert (kernel.gradient(X, Y)[..., j] == 0).all()
+                assert (kernel.diagonal_gradient(X)[..., j] == 0).all()
+                continue
             by_differences = (kernel(X + step, Y) - kernel(X - step, Y)) / 2e-5
             np.testing.assert_allclose(kernel.gradient(X, Y)[..., j], by_differences, atol=2e-8)
             whole = (kernel.diagonal(X + step) - kernel.diagonal(X - step)) / 2e-5

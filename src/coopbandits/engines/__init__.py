@@ -27,6 +27,7 @@ from coopbandits.engines.pooled import PooledSums, factors
 from coopbandits.engines.shared import SharedPosteriors
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Exact, is_finite, reference
+from coopbandits.links import Links
 from coopbandits.network import Network
 from coopbandits.policy import Plan, Policy, plan
 from coopbandits.say import Everything
@@ -49,8 +50,11 @@ def engine_for(
     rounds: int,
     seed: int,
     memory_limit: float,
+    links: Links | None = None,
 ) -> Engine:
     """Make an engine by its name; "auto" chooses by the problem's size and the limit.
+
+    Agents that say less, and links that fail, are played by real messages.
 
     Args:
         name: One of `ENGINES`, or "auto".
@@ -60,10 +64,17 @@ def engine_for(
         rounds: T.
         seed: Of the agents' own choices.
         memory_limit: In bytes.
+        links: What becomes of messages; None where nothing does.
     """
-    if name == "messages" or (name == "auto" and not isinstance(policy.say, Everything)):
-        return Exchange(policy, network, seed=seed)
-    if not isinstance(policy.say, Everything):
+    real = links is not None or not isinstance(policy.say, Everything)
+    if name == "messages" or (name == "auto" and real):
+        return Exchange(policy, network, seed=seed, links=links)
+    if links is not None:
+        raise ParameterError(
+            f"engine={name!r} computes with news that always comes in time; links= is played by "
+            "real agents: take engine='messages' or 'auto'"
+        )
+    if real:
         raise ParameterError(
             f"engine={name!r} computes with news that everyone tells at once; {policy.name} has "
             f"say={short(policy.say)}, which real agents play: take engine='messages' or 'auto'"
@@ -82,7 +93,12 @@ def engine_for(
 
 
 def continuum_engine(
-    name: str, policy: Policy | Algorithm, network: Network, *, seed: int
+    name: str,
+    policy: Policy | Algorithm,
+    network: Network,
+    *,
+    seed: int,
+    links: Links | None = None,
 ) -> Exchange:
     """Make the engine that plays continua; others are refused."""
     if not isinstance(policy, Policy):
@@ -95,7 +111,7 @@ def continuum_engine(
             f"engine={name!r} plays finite decision sets only; take engine='messages' or 'auto' "
             "for a continuum"
         )
-    return Exchange(policy, network, seed=seed)
+    return Exchange(policy, network, seed=seed, links=links)
 
 
 def applies(name: str, policy: Policy, worked_out: Plan) -> bool:

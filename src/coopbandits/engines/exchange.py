@@ -7,6 +7,8 @@ import numpy as np
 from coopbandits.agent import Agent
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.digests import Digest, News
+from coopbandits.engines.wire import Count, Wire
+from coopbandits.links import Links
 from coopbandits.messages import Message
 from coopbandits.network import Network
 from coopbandits.policy import Policy, plan
@@ -15,23 +17,32 @@ from coopbandits.problems.problem import Round
 
 
 class Exchange:
-    """Real agents that exchange real messages, one edge a round."""
+    """Real agents that exchange real messages, one edge a round.
+
+    An agent that is away decides nothing and hears nothing; what it was about to hand on waits for
+    it.
+    """
 
     name = "messages"
 
-    def __init__(self, policy: Policy, network: Network, *, seed: int) -> None:
+    def __init__(
+        self, policy: Policy, network: Network, *, seed: int, links: Links | None = None
+    ) -> None:
         self._agents: list[Agent] = [
             policy.agent(v, network, seed=seed) for v in range(len(network))
         ]
         self.listens: BoolArray = np.isfinite(policy.listen.lags(network, policy.ttl))
         self._read = Digest.from_bytes if policy.say.sums else Message.from_bytes
         self._in_turn = plan(policy, network).in_turn
-        self._held: list[tuple[int, bytes]] = []
-        self._traffic: list[tuple[int, int]] = []
+        self._wire = Wire(links, network, seed=seed)
+        self._forgets = links is not None and links.forgets
+        self._there: BoolArray = np.ones(len(network), dtype=np.bool_)
+        self._onward: list[tuple[int, News]] = []  # what agents hand on in the next round
+        self._forgotten = 0
 
     def play(self, t: int, offer: Round) -> IntArray:
-        """Choose a row of the offer for each agent, and learn its reward: (V,)."""
-        rows = np.empty(len(self._agents), dtype=np.int64)
+        """Choose a row of the offer for each agent, and learn its reward: (V,), −1 for the away."""
+        rows = np.full(len(self._agents), -1)
 
         def pull(v: int) -> list[News]:
             agent = self._agents[v]
@@ -39,13 +50,18 @@ class Exchange:
             rows[v] = int(offer.starts[v]) + decision.index
             return agent.reward(decision.id, float(offer.rewards[rows[v]]))
 
-        self._exchange(pull)
+        self._exchange(t, pull)
         return rows
 
-    def play_continuum(self, t: int, offer: ContinuumRound) -> Round:
-        """Let each agent choose a point of its set; return what was chosen, one row each."""
+    def play_continuum(self, t: int, offer: ContinuumRound) -> tuple[Array, Array, Array]:
+        """Let each agent choose a point of its set; NaN for the away.
+
+        Returns:
+            Points (V, d), their expected rewards (V,) and their rewards (V,).
+        """
         V = len(self._agents)
-        contexts, expected, rewards = np.empty((V, offer.dim)), np.empty(V), np.empty(V)
+        contexts = np.full((V, offer.dim), np.nan)
+        expected, rewards = np.full(V, np.nan), np.full(V, np.nan)
 
         def pull(v: int) -> list[News]:
             agent = self._agents[v]
@@ -54,39 +70,57 @@ class Exchange:
             expected[v], rewards[v] = offer.pull(v, decision.context)
             return agent.reward(decision.id, float(rewards[v]))
 
-        self._exchange(pull)
-        return Round(np.arange(V), contexts, expected, rewards)
+        self._exchange(t, pull)
+        return contexts, expected, rewards
 
-    def _exchange(self, pull: Callable[[int], list[News]]) -> None:
-        """Let all agents pull, and let their messages and those in the air cross one edge."""
-        flying, self._held = self._held, []
-        count = size = 0
-        for v, agent in enumerate(self._agents):
-            flying += [(int(to), m.to_bytes()) for m in pull(v) for to in agent.recipients]
+    def _exchange(self, t: int, pull: Callable[[int], list[News]]) -> None:
+        """Let all agents that are there pull, and all messages in the air cross one edge."""
+        before, self._there = self._there, self._wire.begin(t)
+        if self._forgets:
+            for back in np.flatnonzero(self._there & ~before):
+                self._forget(int(back))
+        onward, self._onward = self._onward, []
+        for v, message in onward:
+            self._tell(v, [message])
+        for v in range(len(self._agents)):
+            if self._there[v]:
+                self._tell(v, pull(v))
             if self._in_turn or v == len(self._agents) - 1:
-                count, size = count + len(flying), size + sum(len(data) for _, data in flying)
-                self._deliver(flying)
-                flying = []
-        self._traffic.append((count, size))
+                self._deliver(v if self._in_turn else None)
 
     def traffic(self, t: int) -> tuple[int, int]:
         """Return the messages and the bytes that crossed all edges in round t."""
-        return self._traffic[t - 1]
+        count = self._wire.counts[t - 1]
+        return count.sent, count.bytes
+
+    def fate(self, t: int) -> Count:
+        """Return what became of messages in round t."""
+        return self._wire.counts[t - 1]
 
     @property
     def refreshes(self) -> int:
         """A number that grows whenever some agent's K_z is estimated again."""
-        return sum(agent.estimated for agent in self._agents)
+        return self._forgotten + sum(agent.estimated for agent in self._agents)
 
     def similarity(self) -> Array:
         """Return what each agent takes the others' news to be worth: (V, V)."""
         return np.array([agent.similarity for agent in self._agents])
 
-    def _deliver(self, flying: list[tuple[int, bytes]]) -> None:
-        for to, data in flying:
-            onward = self._agents[to].receive(self._read(data))
-            self._held += [
-                (int(next_), message.to_bytes())
-                for message in onward
-                for next_ in self._agents[to].recipients
-            ]
+    def _tell(self, v: int, news: list[News]) -> None:
+        """Send an agent's news to all who hear it; those of one who is away wait."""
+        if not self._there[v]:
+            self._onward += [(v, message) for message in news]
+            return
+        for message in news:
+            data = message.to_bytes()
+            for to in self._agents[v].recipients:
+                self._wire.post((v, int(to), data))
+
+    def _deliver(self, sender: int | None) -> None:
+        for _, to, data in self._wire.arrivals(sender):
+            self._onward += [(to, m) for m in self._agents[to].receive(self._read(data))]
+
+    def _forget(self, v: int) -> None:
+        self._forgotten += self._agents[v].estimated + 1
+        self._agents[v] = self._agents[v].restarted()
+        self._onward = [(u, message) for u, message in self._onward if u != v]

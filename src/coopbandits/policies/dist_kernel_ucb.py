@@ -17,6 +17,7 @@ def DistKernelUCB(
     eta: float | None = None,
     width: Width | None = None,
     follow: str = "nearest",
+    patience: int | None = None,
     features: Basis | None = None,
 ) -> Policy:
     r"""Dist-KernelUCB, for agents with one reward function and, ideally, one fixed decision set.
@@ -26,7 +27,8 @@ def DistKernelUCB(
     arrives, and from then on pulls the centre's last arm it has heard of.
 
     Deviation from the paper: where decision sets change, `follow="nearest"` takes the offered
-    action nearest to that arm; `follow="same"` refuses (`act.FollowCentre`).
+    action nearest to that arm; `follow="same"` refuses. Where centres may fall silent, `patience=`
+    lets agents decide for themselves after so many decisions without news (`act.FollowCentre`).
     """
     return Policy(
         name="Dist-KernelUCB",
@@ -34,7 +36,7 @@ def DistKernelUCB(
         listen=Centre(),
         similarity=Same(),
         width=chosen_width(eta, width),
-        act=FollowCentre(follow),
+        act=FollowCentre(follow, patience),
         ttl=ttl,
         ridge=ridge,
         features=features,

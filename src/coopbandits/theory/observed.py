@@ -84,6 +84,9 @@ def observed(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: in
             f"the run is of {V} agents, the problem of {len(problem.network)}; give the problem "
             "that was played"
         )
+    away = run.actions < 0 if run.contexts is None else np.isnan(run.contexts)
+    if away.any():
+        raise ParameterError("in some rounds an agent was away; the theory is for agents that stay")
     kernel = worked_out.kernel
     if isinstance(problem, Continuum):
         return _on_continuum(problem, kernel, policy.ridge, run, as_seed(seed))

@@ -26,6 +26,7 @@ from coopbandits.policy import Plan, Policy, plan
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem
 from coopbandits.run import Run
+from coopbandits.say import Everything
 from coopbandits.theory.observed import Observed, observed
 from coopbandits.theory.regret import group_regret
 from coopbandits.width import SelfNormalised
@@ -129,6 +130,10 @@ def _width_of(policy: Policy, run: Run) -> SelfNormalised:
     if policy.features is not None or run.engine == "sparse":
         raise ParameterError(
             "the bounds are for the kernel itself; features that stand for it have no bound here"
+        )
+    if not isinstance(policy.say, Everything) or (run.lost + run.missed + run.late).any():
+        raise ParameterError(
+            "the bounds are for agents that tell everything over links that deliver it in time"
         )
     return policy.width
 

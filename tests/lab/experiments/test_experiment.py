@@ -49,6 +49,18 @@ def test_a_trial_is_play_with_the_values_of_the_tables():
     assert record.graph == network.fingerprint
 
 
+def test_a_policy_may_say_less():
+    tables = small()
+    for name, say in [("sums", "Sums"), ("pays", {"kind": "WhenItPays", "gain": 1.0})]:
+        tables["policies"][name] = {**tables["policies"]["eager"], "say": say}
+    experiment = experiment_of(tables)
+    check(experiment)
+    whole, sums, pays = (run_task(experiment, task) for task in experiment.tasks[1:4])
+    assert whole.engine != sums.engine == pays.engine == "messages"
+    assert (sums.regret == whole.regret).all()
+    assert 0 < pays.bytes[-1] < whole.bytes[-1] < sums.bytes[-1]
+
+
 def test_words_are_answered_by_what_the_agents_face():
     tables = small()
     tables["policies"] = {

@@ -35,6 +35,10 @@ CHANGES = {
     "a kernel's unknown argument": (
         ("policies", "eager"), "kernel", {"kind": "RBF", "length": 1.0},
     ),
+    "an unknown answer": (("policies", "eager"), "say", "Nothing"),
+    "an answer's unknown argument": (
+        ("policies", "eager"), "say", {"kind": "WhenItPays", "gian": 1.0},
+    ),
     "a word for a number": (("networks", "path"), "agents", "four"),
     "an unknown engine": (("policies", "eager"), "engine", "exakt"),
     "no list": (("policies", "eager"), "problems", "linear"),
