@@ -35,6 +35,7 @@ def test_the_readmes_python_examples_run_and_print_what_they_say():
     [
         "architecture.md",
         "changing-networks.md",
+        "continuum.md",
         "deploy.md",
         "experiments.md",
         "logs.md",
