@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BROWSER := $(VENV)/.browser
 PEERS := .venv-peers/.ready
+EXAMPLES := .venv-examples/.ready
 
 # One BLAS thread per process: runs are parallel over trials and test workers, and results
 # do not depend on how many cores a machine has.
@@ -12,13 +13,17 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: demo trust test test-all bench lint types format clean
+.PHONY: demo trust federated test test-all bench lint types format clean
 
 demo: $(READY)
 	$(BIN)/coop demo
 
 trust: $(READY)
 	$(BIN)/python examples/whom_to_trust.py
+
+# The example's own needs, scikit-learn and Optuna, live in an environment of their own.
+federated: $(EXAMPLES)
+	.venv-examples/bin/python examples/federated_tuning.py
 
 test: lint types $(BROWSER)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -64,5 +69,10 @@ $(PEERS): benchmarks/constraints.txt
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c benchmarks/constraints.txt mabwiser river scikit-learn botorch
 	@touch $(PEERS)
 
+$(EXAMPLES): pyproject.toml constraints.txt examples/constraints.txt
+	$(PYTHON) -m venv .venv-examples
+	.venv-examples/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c examples/constraints.txt -e '.[lab]' scikit-learn optuna
+	@touch $(EXAMPLES)
+
 clean:
-	rm -rf $(VENV) .venv-peers build out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) .venv-peers .venv-examples build out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info
