@@ -8,7 +8,13 @@ import pytest
 
 from coopbandits import width
 
-MADE = [width.Fixed(0.5), width.SelfNormalised(), width.InformationGain(), width.Srinivas()]
+MADE = [
+    width.Fixed(0.5),
+    width.SelfNormalised(),
+    width.Mixture(),
+    width.InformationGain(),
+    width.Srinivas(),
+]
 
 
 def test_every_width_of_the_module_is_under_contract():

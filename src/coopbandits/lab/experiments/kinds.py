@@ -80,7 +80,9 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
             cb.similarity, "Alone", "Same", "Known", "Clusters", "Laplacian", "MeanEmbedding",
             "Evidence", "Learned", "ArmNetwork",
         ),
-        "width": _public(cb.width, "Fixed", "SelfNormalised", "InformationGain", "Srinivas"),
+        "width": _public(
+            cb.width, "Fixed", "SelfNormalised", "Mixture", "InformationGain", "Srinivas"
+        ),
         "noise": _public(cb.problems, "Gaussian", "Uniform", "Bernoulli"),
         "features": _public(cb.features, "Fourier", "Nystrom"),
         "listen": _public(
