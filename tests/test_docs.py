@@ -36,6 +36,7 @@ def test_the_readmes_python_examples_run_and_print_what_they_say():
         "architecture.md",
         "changing-networks.md",
         "continuum.md",
+        "arms.md",
         "deploy.md",
         "experiments.md",
         "logs.md",
@@ -121,6 +122,15 @@ def test_whom_to_trust_runs(tmp_path):
     assert "evidence: regret per agent" in shown
     for name in ("evidence.png", "mean-embedding.png"):
         assert (tmp_path / name).stat().st_size > 10_000
+
+
+def test_regret_and_bound_runs(tmp_path):
+    command = [sys.executable, "examples/regret_and_bound.py", "--rounds", "12"]
+    shown = subprocess.run(
+        [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    assert "Dist-KernelUCB" in shown
+    assert (tmp_path / "bound.png").stat().st_size > 10_000
 
 
 def test_the_similarity_benchmark_measures_resumes_and_reports(tmp_path):

@@ -36,6 +36,10 @@ def test_every_width_equals_its_literal_formula(rng, n, ridge):
             formulas.self_normalised(K, ridge, norm=2.0, noise=0.3, delta=0.1, agents=7),
         ),
         (
+            cb.width.Mixture(norm=2.0, noise=0.3, delta=0.1),
+            formulas.mixture(K, ridge, norm=2.0, noise=0.3, delta=0.1, agents=7),
+        ),
+        (
             cb.width.InformationGain(norm=2.0, noise=0.3, delta=0.1),
             formulas.information_gain(K, ridge, norm=2.0, noise=0.3, delta=0.1),
         ),
@@ -152,20 +156,66 @@ def holds(problem, policy, *, rounds, seed):
             0.09,
             cb.problems.Uniform(0.3),
         ),
+        (cb.width.Mixture(norm=1.0, noise=0.3, delta=0.1), 0.09, 0.3),
+        (cb.width.Mixture(norm=1.0, noise=0.3, delta=0.1), 0.05, cb.problems.Uniform(0.3)),
         (cb.width.InformationGain(norm=1.0, noise=0.3, delta=0.1), 1.0 + 2 / 32, 0.3),
         (cb.width.Srinivas(norm=1.0, delta=0.1), 0.09, cb.problems.Uniform(0.3)),
     ],
-    ids=["λ = 1", "λ = 0.05", "uniform noise", "information gain", "srinivas"],
+    ids=[
+        *("λ = 1", "λ = 0.05", "uniform noise"),
+        *("mixture", "mixture, uniform noise"),
+        *("information gain", "srinivas"),
+    ],
 )
 def test_every_width_covers_the_true_function(width, ridge, noise, runs):
     held = covered_runs(width, ridge=ridge, noise=noise, runs=runs, ttl=2)
     assert held >= 0.9 * runs  # δ = 0.1
 
 
-def test_the_coverage_test_can_fail():
+@pytest.mark.parametrize("kind", [cb.width.SelfNormalised, cb.width.Mixture])
+def test_the_coverage_test_can_fail(kind):
     # a tenth of the norm and of the noise is a width that promises too much
-    too_narrow = cb.width.SelfNormalised(norm=0.1, noise=0.03, delta=0.1)
+    too_narrow = kind(norm=0.1, noise=0.03, delta=0.1)
     assert covered_runs(too_narrow, ridge=0.09, noise=0.3, runs=40) < 0.75 * 40
+
+
+@pytest.mark.parametrize("ridge", [0.05, 1.0, 4.0])
+def test_the_mixtures_width_is_the_lesser_and_by_no_more_than_the_root_of_two(ridge):
+    logdet, count = np.linspace(0, 200, 50), np.arange(50)
+    for norm, noise in [(0.0, 1.0), (1.0, 0.0), (1.0, 0.3), (5.0, 0.1)]:
+        both = (kind(norm, noise, 0.1) for kind in (cb.width.SelfNormalised, cb.width.Mixture))
+        wide, narrow = (
+            w.factor(logdet=logdet, count=count, ridge=ridge, agents=np.full(50, 7)) for w in both
+        )
+        assert (narrow <= wide * (1 + 1e-12)).all()
+        assert (wide <= narrow * np.sqrt(2) * (1 + 1e-12)).all()
+        # with one part alone there is nothing to gain
+        np.testing.assert_allclose(narrow[:1] < wide[:1], norm * noise > 0)
+
+
+def test_the_mixtures_supermartingale_is_what_its_proof_says(rng):
+    # E_g exp(Σ(g−F)ε/R² − (g−F)²/2R²) over g ~ N(0, (R²/λ)K) is
+    # det(I + K/λ)^(−1/2)·exp((|y − F|² − λyᵀ(K + λI)⁻¹y)/2R²)
+    R, ridge, n = 0.4, 0.6, 4
+    X = rng.normal(size=(n, 2))
+    K = formulas.gram(formulas.rbf, X, X)
+    F, noise = rng.normal(size=n), 0.4 * rng.normal(size=n)
+    y = F + noise
+    g = rng.multivariate_normal(np.zeros(n), R**2 / ridge * K, size=400_000)
+    drawn = np.exp(((g - F) @ noise - 0.5 * ((g - F) ** 2).sum(axis=1)) / R**2)
+    fit = ridge * y @ np.linalg.solve(K + ridge * np.eye(n), y)
+    closed = np.exp((noise @ noise - fit) / (2 * R**2) - 0.5 * formulas.logdet(K, ridge))
+    assert abs(drawn.mean() - closed) < 4 * drawn.std() / np.sqrt(len(drawn))
+
+
+def test_the_mixtures_ellipsoid_is_what_its_proof_says(rng):
+    # |y − Φf|² + λ|f|² = |f − f̂|²_A + λyᵀ(K + λI)⁻¹y, A = λI + ΦᵀΦ, for every f
+    Phi, y, f, ridge = rng.normal(size=(6, 3)), rng.normal(size=6), rng.normal(size=3), 0.6
+    A = ridge * np.eye(3) + Phi.T @ Phi
+    gap = f - np.linalg.solve(A, Phi.T @ y)
+    fit = ridge * y @ np.linalg.solve(Phi @ Phi.T + ridge * np.eye(6), y)
+    left = ((y - Phi @ f) ** 2).sum() + ridge * f @ f
+    assert left == pytest.approx(gap @ A @ gap + fit)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +227,8 @@ def test_the_coverage_test_can_fail():
         (lambda: cb.width.SelfNormalised(noise=np.inf), "noise must be finite"),
         (lambda: cb.width.SelfNormalised(delta=0), "delta must be above 0"),
         (lambda: cb.width.SelfNormalised(delta=1.0), "delta must be a probability below 1"),
+        (lambda: cb.width.Mixture(norm=-1), "norm must be >= 0"),
+        (lambda: cb.width.Mixture(delta=1.0), "delta must be a probability below 1"),
         (lambda: cb.width.InformationGain(delta=2.0), "delta must be a probability below 1"),
         (lambda: cb.width.InformationGain(gain=3.0), "gain must be a function"),
         (lambda: cb.width.Srinivas(norm="big"), "norm must be a number"),

@@ -79,6 +79,35 @@ class SelfNormalised:
 
 
 @dataclass(frozen=True, slots=True)
+class Mixture:
+    r"""w = √(B² + (R²/λ)·(log det(I + K/λ) + 2 ln(V/δ))), by martingale mixtures.
+
+    The same two parts as in `SelfNormalised`, under one root: never wider than that, and narrower
+    by up to √2 (where both parts are equal).
+
+    Guarantee: as `SelfNormalised`, word for word. From Flynn, Reeb, Kandemir & Peters 2023, for
+    kernels Flynn & Reeb 2024; docs/widths.md has the proof.
+    """
+
+    norm: float = 1.0
+    noise: float = 1.0
+    delta: float = 0.05
+
+    def __post_init__(self) -> None:
+        _settle(
+            self,
+            norm=as_not_negative(self.norm, "norm"),
+            noise=as_not_negative(self.noise, "noise"),
+            delta=_as_probability(self.delta),
+        )
+
+    def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
+        """Return w at each of m queries: (m,)."""
+        spread = logdet + 2 * (np.log(agents) - np.log(self.delta))
+        return np.hypot(self.norm, self.noise / np.sqrt(ridge) * np.sqrt(spread))
+
+
+@dataclass(frozen=True, slots=True)
 class InformationGain:
     r"""w = B + R·√(2(Υ + 1 + ln(1/δ))), IGP-UCB's β (Chowdhury & Gopalan 2017, Theorem 2).
 

@@ -11,6 +11,7 @@ from coopbandits import width
 MADE = [
     width.Fixed(0.5),
     width.SelfNormalised(),
+    width.Mixture(),
     width.InformationGain(),
     width.Srinivas(),
     width.Logarithmic(0.5),

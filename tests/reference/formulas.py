@@ -43,6 +43,11 @@ def self_normalised(K, ridge, *, norm, noise, delta, agents):
     )
 
 
+def mixture(K, ridge, *, norm, noise, delta, agents):
+    spread = logdet(K, ridge) + 2 * math.log(agents / delta)
+    return math.sqrt(norm**2 + noise**2 / ridge * spread)
+
+
 def information_gain(K, ridge, *, norm, noise, delta):
     gain = 0.5 * logdet(K, ridge)
     return norm + noise * math.sqrt(2 * (gain + 1 + math.log(1 / delta)))

@@ -178,6 +178,14 @@ def test_an_agent_restored_from_bytes_takes_the_same_decisions(rng):
         assert again.to_bytes() == agent.to_bytes()
 
 
+def test_K_x_sees_contexts_without_the_arm():
+    similarity = ArmNetwork(np.eye(4), arms=2, column=1)
+    agent = policy_of(similarity, RBF((0.5, 2.0)), ttl=1).agent(0, cb.Network.path(2))
+    agent.observe([0.3, 1.0, -0.2], 1.0)
+    expected = formulas.rbf(np.array([0.3, -0.2]), np.array([0.1, 0.4]), np.array([0.5, 2.0]))
+    assert agent.decide([[0.1, 1.0, 0.4]]).mean == pytest.approx(expected / 1.7)
+
+
 def test_sums_cannot_hold_it_and_say_so():
     similarity = ArmNetwork(correlated(V * ARMS), arms=ARMS)
     for engine in ("statistics", "sparse"):

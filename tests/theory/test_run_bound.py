@@ -1,6 +1,7 @@
 """Bounds on real runs: they hold as often as they promise, and for the right reasons."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -288,3 +289,28 @@ def test_what_no_theorem_covers_is_refused():
     sparse = cb.play(problem, policy, 4, seed=0, engine="sparse")
     with pytest.raises(ParameterError, match="the bounds are for the kernel itself"):
         bound(problem, policy, sparse)
+
+
+def test_a_mixtures_width_gives_a_lower_bound_of_the_same_run_that_holds():
+    # the same decisions under both widths, as only one action is offered
+    network = cb.Network.path(3)
+    problem = cb.problems.fully_cooperative(
+        network, kernel=cb.kernels.Linear(), dim=2, actions=1, noise=0.1, support=5
+    )
+    bounds = []
+    for kind in (cb.width.SelfNormalised, cb.width.Mixture):
+        width = kind(norm=problem.norm, noise=0.1, delta=DELTA)
+        _, policy = setup("coop", 0, problem=problem, width=width)
+        run = cb.play(problem, policy, ROUNDS)
+        bounds.append(cb.theory.run_bound(problem, policy, run))
+    assert bounds[1].delta == bounds[0].delta
+    assert (bounds[1].bound <= bounds[0].bound).all()
+    assert bounds[1].bound[-1] < bounds[0].bound[-1]
+    held = 0
+    for seed in range(10):
+        problem, policy = setup("coop", seed)
+        policy = replace(policy, width=cb.width.Mixture(problem.norm, 0.3, DELTA))
+        run = cb.play(problem, policy, 20, seed=seed)
+        found = cb.theory.run_bound(problem, policy, run, seed=seed)
+        held += bool((found.measured <= found.bound).all())
+    assert held >= 9

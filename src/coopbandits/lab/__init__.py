@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from coopbandits.lab.bounds import bound_figure
     from coopbandits.lab.experiments.experiment import Experiment, read_experiment
     from coopbandits.lab.experiments.processes import trials
     from coopbandits.lab.experiments.reproduce import paper_experiment
@@ -38,6 +39,7 @@ __all__ = [
     "Summary",
     "TtlRow",
     "Value",
+    "bound_figure",
     "compare_kernels",
     "evaluate_policy",
     "fit_kernel",
@@ -74,6 +76,7 @@ _HOMES = {
     "Summary": "experiments.summary",
     "TtlRow": "planning.planner",
     "Value": "logs.off_policy",
+    "bound_figure": "bounds",
     "compare_kernels": "logs.fit",
     "evaluate_policy": "logs.off_policy",
     "fit_kernel": "logs.fit",

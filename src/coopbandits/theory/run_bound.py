@@ -29,7 +29,7 @@ from coopbandits.run import Run
 from coopbandits.say import Everything
 from coopbandits.theory.observed import Observed, observed
 from coopbandits.theory.regret import group_regret
-from coopbandits.width import SelfNormalised
+from coopbandits.width import Mixture, SelfNormalised
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +58,12 @@ class RunBound:
 def run_bound(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: int = 0) -> RunBound:
     """Bound the regret of a run, after each of its rounds, by the theorem for its policy.
 
-    The promise is that of `width.SelfNormalised`: F has norm at most B in the RKHS of the policy's
-    kernel K, and the noise is independent and R-sub-Gaussian.
+    The promise is that of the policy's width, `SelfNormalised` or `Mixture`: F has norm at most B
+    in the RKHS of the policy's kernel K, and the noise is independent and R-sub-Gaussian.
 
     Args:
         problem: What the run played.
-        policy: What played it, with `SelfNormalised` as its width and a K_z that is given.
+        policy: What played it, with such a width and a K_z that is given.
         run: What `play` returned.
         seed: What `play` was given.
     """
@@ -115,11 +115,11 @@ def run_bound(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: i
     )
 
 
-def _width_of(policy: Policy, run: Run) -> SelfNormalised:
-    if not isinstance(policy.width, SelfNormalised):
+def _width_of(policy: Policy, run: Run) -> SelfNormalised | Mixture:
+    if not isinstance(policy.width, SelfNormalised | Mixture):
         raise ParameterError(
             f"{short(policy.width)} promises nothing for all rounds and agents at once; the "
-            "bounds are for width=SelfNormalised(norm, noise, delta)"
+            "bounds are for width=SelfNormalised(norm, noise, delta) or Mixture(…)"
         )
     expected = FollowCentre if isinstance(policy.listen, Centre) else UpperBound
     if not isinstance(policy.act, expected):
@@ -173,7 +173,7 @@ def _echo(worked_out: Plan, members: IntArray) -> int:
 
 
 def _widest(
-    width: SelfNormalised, found: Observed, worked_out: Plan, agents: Sequence[int]
+    width: SelfNormalised | Mixture, found: Observed, worked_out: Plan, agents: Sequence[int]
 ) -> Array:
     """Return the largest w of some agents, if they knew all that was seen up to a round: (T,)."""
     widest = np.zeros(len(found.contexts))

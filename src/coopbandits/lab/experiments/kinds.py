@@ -83,7 +83,8 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
             "Evidence", "Learned", "ArmNetwork",
         ),
         "width": _public(
-            cb.width, "Fixed", "SelfNormalised", "InformationGain", "Srinivas", "Logarithmic"
+            cb.width, "Fixed", "SelfNormalised", "Mixture", "InformationGain", "Srinivas",
+            "Logarithmic",
         ),
         "noise": _public(cb.problems, "Gaussian", "Uniform", "Bernoulli"),
         "features": _public(cb.features, "Fourier", "Nystrom"),
