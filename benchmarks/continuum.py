@@ -209,7 +209,7 @@ def table() -> None:
             print(f"{done[name]['work']}\n\n| | {' | '.join(columns)} |")
             print("|---" * (len(columns) + 1) + "|")
             for work, facts in rows.items():
-                print(f"| {work} | {' | '.join(f'{facts[key]:.2g}' for key in columns)} |")
+                print(f"| {work} | {' | '.join(f'{facts[key]:.3g}' for key in columns)} |")
             print()
     print(done["machine"])
 
