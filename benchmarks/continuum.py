@@ -54,10 +54,12 @@ def drawn(kernel: cb.kernels.Kernel, dim: int, seed: int, support: int = 100) ->
     return Part(kernel, 0.0, weights / np.sqrt(weights @ kernel(X, X) @ weights), X)
 
 
-def surface_of(n: int, own: DecisionSet, seed: int, features: Any = None) -> Surface:
+def surface_of(
+    n: int, own: DecisionSet, seed: int, features: Any = None, length: float = 0.3
+) -> Surface:
     """Return what an agent with n observations believes."""
     d = own.dim
-    kernel = cb.kernels.RBF(0.3 * np.sqrt(d))
+    kernel = cb.kernels.RBF(length * np.sqrt(d))
     f, rng = drawn(kernel, d, seed), np.random.default_rng([seed, n])
     X = own.sample(rng, n)
     best = X[int(np.argmax(f(X)[0]))]
@@ -103,12 +105,18 @@ def brute(surface: Surface, own: DecisionSet) -> float:
 
 
 def measured(
-    n: int, make: Callable[..., DecisionSet], dim: int, *, gap: bool = True, features: Any = None
+    n: int,
+    make: Callable[..., DecisionSet],
+    dim: int,
+    *,
+    gap: bool = True,
+    features: Any = None,
+    length: float = 0.3,
 ) -> dict[str, float]:
     """Time decisions, and tell what they miss."""
     own, seconds, gaps = make(dim), [], []
     for seed in range(TRIALS):
-        surface = surface_of(n, own, seed, features)
+        surface = surface_of(n, own, seed, features, length)
         decided(surface, own, seed)
         start = time.process_time()
         chosen = decided(surface, own, seed)
@@ -130,7 +138,11 @@ def measured(
 def boxes() -> dict[str, Any]:
     """Decisions on the unit cube: milliseconds, and the largest and median gap of 5 trials."""
     shapes = [(50, 1), (200, 1), (50, 2), (200, 2), (200, 3), (200, 5), (200, 10), (200, 20)]
-    return {f"n = {n}, d = {d}": measured(n, unit, d) for n, d in shapes}
+    smooth = {f"n = {n}, d = {d}": measured(n, unit, d) for n, d in shapes}
+    rough = {
+        f"ℓ = 0.1√d, n = 200, d = {d}": measured(200, unit, d, length=0.1) for d in (1, 2, 3, 5)
+    }
+    return {**smooth, **rough}
 
 
 def growth() -> dict[str, Any]:
@@ -197,7 +209,7 @@ def table() -> None:
             print(f"{done[name]['work']}\n\n| | {' | '.join(columns)} |")
             print("|---" * (len(columns) + 1) + "|")
             for work, facts in rows.items():
-                print(f"| {work} | {' | '.join(f'{facts[key]:.2g}' for key in columns)} |")
+                print(f"| {work} | {' | '.join(f'{facts[key]:.3g}' for key in columns)} |")
             print()
     print(done["machine"])
 

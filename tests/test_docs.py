@@ -171,3 +171,20 @@ def test_the_speed_benchmarks_literal_agent_decides_as_the_engine(monkeypatch):
     other, _ = speed.timed(problem, policy.named("x"), 15, 1)
     assert not speed.literal_agent(problem, policy, other, 0, 0, 1000, careful=True)[2]
     assert speed.literal_agent(problem, policy, run, 0, 0, 5, careful=False)[1] < 15
+
+
+def test_the_continuum_benchmark_finds_what_brute_force_finds(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import continuum  # noqa: PLC0415
+
+    monkeypatch.setattr(continuum, "TRIALS", 1)
+    row = continuum.measured(20, continuum.unit, 1)
+    assert row["ms"] > 0
+    assert row["gap"] < 1e-9
+
+    # a choice that is not the best is found out
+    def worst(surface, own, seed):
+        return own.spread[continuum.bound(surface, own.spread).argmin()]
+
+    monkeypatch.setattr(continuum, "decided", worst)
+    assert continuum.measured(20, continuum.unit, 1)["gap"] > 0.5

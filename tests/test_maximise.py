@@ -71,6 +71,15 @@ def test_a_linear_function_is_highest_at_a_corner_exactly(rng):
     np.testing.assert_array_equal(found, np.sign(slope))
 
 
+def test_of_peaks_in_every_corner_the_highest_is_found(rng):
+    # convex in each coordinate, a little higher at its upper end: 2¹⁶ peaks
+    def function(X):
+        return ((X - 0.47) ** 2).sum(axis=1), 2 * (X - 0.47)
+
+    found = maximise(cb.Box([0.0] * 16, [1.0] * 16), function, rng)
+    np.testing.assert_array_equal(found, np.ones(16))
+
+
 def test_given_coordinates_stay_given(rng):
     found = maximise(cb.Box([0.0, 0.25], [1.0, 0.25]), bowl([0.3, 0.7]), rng)
     # Q₁₁·(x₁ − 0.3) + Q₁₂·(0.25 − 0.7) = 0

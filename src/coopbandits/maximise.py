@@ -4,7 +4,9 @@
 2. **Climb** from the best of them that lie apart, by the function's gradient: on a box L-BFGS-B
    from all starts as one problem, so that each step asks for all points at once; on a polytope
    SLSQP from one after the other.
-3. The best of all points is returned: never less than the best that was looked at.
+3. **Hop**: on a box single coordinates are moved to their ends while that is higher, and climbed
+   from again. In many dimensions there are peaks in more corners than can be looked at.
+4. The best of all points is returned: never less than the best that was looked at.
 
 A function here takes m points at once and returns values and gradients: (m, d) -> (m,), (m, d).
 """
@@ -71,7 +73,12 @@ def peaks(
     ]
     candidates = np.vstack(parts if known is None else [*parts, known])
     starts = _apart(decision_set, candidates, values(candidates), max(1, round(effort * STARTS)))
-    return starts, climb(decision_set, function, starts)
+    climbed = climb(decision_set, function, starts)
+    if not len(decision_set.A):
+        hopped = _hopped(decision_set, values, climbed)
+        if (hopped != climbed).any():
+            climbed = climb(decision_set, function, hopped)
+    return starts, climbed
 
 
 def climb(decision_set: DecisionSet, function: Function, starts: Array) -> Array:
@@ -105,6 +112,30 @@ def climb(decision_set: DecisionSet, function: Function, starts: Array) -> Array
             low[free] + size[free] * _within_cube(descent, solved[best : best + 1], _LAST_STEPS)[0]
         )
     return decision_set.pulled(points)
+
+
+def _hopped(decision_set: DecisionSet, values: Values, points: Array) -> Array:
+    """Move single coordinates of points to the ends of a box while that is higher: (m, d).
+
+    In many dimensions a bound has peaks in many of the 2ᵈ corners, more than can be looked at.
+    """
+    free = np.flatnonzero(decision_set.low < decision_set.high)
+    points, heights = points.copy(), values(points)
+    moving = np.arange(len(points))
+    for _ in range(len(free)):
+        trials = np.repeat(points[moving, None, :], 2 * len(free), axis=1)
+        trials[:, np.arange(len(free)), free] = decision_set.low[free]
+        trials[:, len(free) + np.arange(len(free)), free] = decision_set.high[free]
+        reached = values(trials.reshape(-1, decision_set.dim)).reshape(len(moving), -1)
+        best = reached.argmax(axis=1)
+        rows = np.arange(len(moving))
+        better = reached[rows, best] > heights[moving] + 1e-12 * np.abs(heights[moving])
+        moving, trials, reached = moving[better], trials[better], reached[better]
+        if not len(moving):
+            break
+        rows, best = rows[: len(moving)], best[better]
+        points[moving], heights[moving] = trials[rows, best], reached[rows, best]
+    return points
 
 
 def _within_cube(descent: Callable[[Array], tuple[float, Array]], U: Array, steps: int) -> Array:

@@ -141,7 +141,8 @@ class _Held:
 
     def meets(self, C: Array, H: Array) -> Array:
         """Tell which parts meet the set, or may: (m, d), (m, d) -> (m,)."""
-        edge = 1e-9 * (np.abs(self._b) + np.abs(self._A) @ np.abs(self._set.high))
+        size = np.maximum(np.abs(self._set.low), np.abs(self._set.high))
+        edge = 1e-9 * (np.abs(self._b) + np.abs(self._A) @ size)
         lowest = C @ self._A.T - H @ np.abs(self._A).T
         return np.asarray((lowest <= self._b + edge).all(axis=1))
 
