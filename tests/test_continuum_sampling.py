@@ -38,7 +38,9 @@ def policy(features=None, **options):
     )
 
 
-@pytest.mark.parametrize("features", FEATURES)
+@pytest.mark.parametrize(
+    "features", ["none", "nystrom", pytest.param("fourier", marks=pytest.mark.slow)]
+)
 def test_points_are_chosen_as_often_as_they_are_the_best(features):
     """Against joint draws on a fine grid, whose law is tested elsewhere: the same distribution."""
     mine = policy(FEATURES[features], eta=0.5)

@@ -36,7 +36,7 @@ def impatient(monkeypatch):
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("basis", BASES)
-@pytest.mark.parametrize("name", ["two parts", "directed"])
+@pytest.mark.parametrize("name", ["two parts", pytest.param("directed", marks=pytest.mark.slow)])
 def test_agents_with_features_do_what_the_engine_does(name, basis):
     network = NETWORKS[name]
     V = len(network)

@@ -12,12 +12,15 @@ from worlds import NETWORKS, neighbours_of, ragged, world_of
 
 ROUNDS = 12
 
+# all of them in `make test-all`
+TTLS = [1, pytest.param(2, marks=pytest.mark.slow), 3]
+
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("ttl", [1, 2, 3])
+@pytest.mark.parametrize("ttl", TTLS)
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("algorithm", ["coop", "eager"])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_coop_and_eager_take_the_literal_algorithms_decisions(algorithm, name, ttl, kernel, seed):
     network, (K_x, k_x) = NETWORKS[name], KERNELS[kernel]
     similarity, K_z = similarity_of(network, seed)
@@ -42,7 +45,7 @@ def test_coop_and_eager_take_the_literal_algorithms_decisions(algorithm, name, t
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("ttl", [1, 2, 3])
+@pytest.mark.parametrize("ttl", TTLS)
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("fixed_set", [True, False], ids=["fixed set", "changing sets"])
 def test_dist_takes_the_literal_algorithms_decisions(name, ttl, kernel, fixed_set):
@@ -88,7 +91,7 @@ WIDTHS = {
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("ttl", [1, 2, 3])
+@pytest.mark.parametrize("ttl", TTLS)
 @pytest.mark.parametrize("algorithm", ["coop", "eager"])
 @pytest.mark.parametrize("name", ["grid", "two parts"])
 def test_every_width_takes_the_literal_algorithms_decisions(name, algorithm, ttl, width):
@@ -234,7 +237,7 @@ def test_centralised_takes_the_round_robin_agents_decisions(kernel):
     ],
     ids=repr,
 )
-@pytest.mark.parametrize("ttl", [1, 2, 3])
+@pytest.mark.parametrize("ttl", TTLS)
 def test_all_engines_agree_under_every_similarity_and_the_self_normalised_width(similarity, ttl):
     network = NETWORKS["erdos-renyi"]
     problem = cb.problems.kernel(network, dim=3, actions=4, noise=0.2)
