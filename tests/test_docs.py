@@ -156,6 +156,26 @@ def test_the_similarity_benchmark_measures_resumes_and_reports(tmp_path):
         assert f"| (a) | {method} |" in shown
 
 
+def test_the_benchmark_of_bytes_measures_and_reports(tmp_path):
+    (tmp_path / "benchmarks").mkdir()
+    script = tmp_path / "benchmarks" / "bytes.py"
+    text = (ROOT / "benchmarks" / "bytes.py").read_text(encoding="utf-8")
+    for large, small in [
+        ("ETA = 20, 0.3, 3, 5, 6, 0.3, 0.3", "ETA = 4, 0.9, 2, 2, 3, 0.3, 0.3"),
+        ("ROUNDS, SEEDS = 150, 10", "ROUNDS, SEEDS = 6, 2"),
+    ]:
+        assert large in text
+        text = text.replace(large, small)
+    script.write_text(text, encoding="utf-8")
+    for what in ("run", "table"):
+        shown = subprocess.run(
+            [sys.executable, str(script), what], capture_output=True, text=True, check=True
+        ).stdout
+    told = re.findall(r"^\| (.+?) \|.*± \d", shown, flags=re.MULTILINE)
+    assert {"alone", "everything", "sums, every k", "only if σ² > cλ"} <= set(told)
+    assert len(told) == 16
+
+
 def test_the_speed_benchmarks_literal_agent_decides_as_the_engine(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import speed  # noqa: PLC0415
