@@ -33,6 +33,7 @@ EVERY = {
     "fully_cooperative": lambda: {"problem": cb.problems.fully_cooperative(NETWORK, dim=3)},
     "functions": lambda: {"problem": own_functions(lambda t, v, rng: rng.normal(size=(4, 3)))},
     "functions, ragged": lambda: {"problem": own_functions(ragged_sets), "most_actions": 5},
+    "arms": lambda: {"problem": cb.problems.arms(NETWORK, dim=3)},
     "table": lambda: {"problem": recorded()},
     "table, ragged": lambda: {"problem": ragged(NETWORK, rounds=T)},
 }
