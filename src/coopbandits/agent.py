@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coopbandits import snapshot
-from coopbandits.act import FollowCentre, draws, first_best
+from coopbandits.act import FollowCentre
 from coopbandits.arrays import (
     Array,
     IntArray,
@@ -36,9 +36,8 @@ from coopbandits.arrays import (
     is_whole,
     short,
 )
+from coopbandits.choice import Choice, Judge, Offered, at_random, dimension, first, followed
 from coopbandits.compositions import JointKernel
-from coopbandits.continuum import best_drawn_point, best_point
-from coopbandits.covariances import drawn
 from coopbandits.decision_sets import Box, DecisionSet, Polytope
 from coopbandits.digests import Digest, DigestRelay, News
 from coopbandits.errors import (
@@ -53,11 +52,10 @@ from coopbandits.messages import Message, Relay
 from coopbandits.model import Ahead, Attachments, Model, Observation
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
-from coopbandits.posterior import Belief, admits, refusal
+from coopbandits.posterior import admits, refusal
 from coopbandits.similarity.mean_embedding import FrozenKernel
 from coopbandits.speaker import Speaker
 from coopbandits.summed_model import SummedModel
-from coopbandits.surface import ExactSurface, SummedSurface, Surface
 
 # With features, observations wait for the next decision, but no more of them than this.
 _MOST_PENDING = 1024
@@ -161,7 +159,7 @@ class Agent:
         offered = self._offered(contexts)
         held = self._observations, self._arm, self._model, self._inbox.digests
         used = self._rng.bit_generator.state
-        self._with_choice(offered, _first(offered))  # what it cannot take raises before all else
+        self._with_choice(offered, first(offered))  # what it cannot take raises before all else
         try:
             choice = self._choose(offered)
             attachments = self._with_choice(offered, choice)
@@ -192,7 +190,7 @@ class Agent:
         offered = self._offered(contexts)
         held = self._observations, self._arm, self._model, self._inbox.digests
         used = self._rng.bit_generator.state
-        self._with_choice(offered, _first(offered))
+        self._with_choice(offered, first(offered))
         try:
             choice = self._choose(offered)
         except Exception:
@@ -307,7 +305,7 @@ class Agent:
         _check_kinds(policy, network)
         return snapshot.restored(data, policy, network)
 
-    def _offered(self, contexts: object) -> Array | DecisionSet:
+    def _offered(self, contexts: object) -> Offered:
         """Check a decision set: (K, d), or a continuum."""
         if isinstance(contexts, Box | Polytope):
             # no built-in kernel is larger anywhere than at the point furthest from 0
@@ -318,7 +316,7 @@ class Agent:
         self._check_own(offered)
         return offered
 
-    def _with_choice(self, offered: Array | DecisionSet, choice: "_Choice") -> Attachments:
+    def _with_choice(self, offered: Offered, choice: Choice) -> Attachments:
         if isinstance(offered, np.ndarray):
             return self._attachments.with_choice(offered, choice.index)
         return self._attachments.with_point(choice.context, offered.spread)
@@ -372,109 +370,40 @@ class Agent:
                 self._arm = None
             self._inbox.drop_misfits(dim)
 
-    def _choose(self, offered: Array | DecisionSet) -> "_Choice":
+    def _choose(self, offered: Offered) -> Choice:
         """Choose by chance, by the leader's arm or by the posterior."""
-        finite = isinstance(offered, np.ndarray)
-        dim = offered.shape[1] if isinstance(offered, np.ndarray) else offered.dim
+        dim = dimension(offered)
         self._drop_misfits(dim)
         if not self.policy.act.judges:
-            return self._at_random(offered)
+            return at_random(offered, self._rng)
         silent = self._patience is not None and self._round - self._arm_came > self._patience
         if self._arm is not None and not silent:
-            arm = self._arm[1][:dim]
-            rows = offered if isinstance(offered, np.ndarray) else offered.nearest(arm)[None, :]
-            index = self.policy.act.follow(arm, rows)
-            return _Choice(index if finite else -1, rows[index])
-        return self._judge(offered, dim)
-
-    def _at_random(self, offered: Array | DecisionSet) -> "_Choice":
-        if isinstance(offered, np.ndarray):
-            index = int(self._rng.integers(len(offered)))
-            return _Choice(index, offered[index])
-        return _Choice(-1, offered.sample(self._rng, 1)[0])
-
-    def _judge(self, offered: Array | DecisionSet, dim: int) -> "_Choice":
-        """Choose by the posterior."""
+            return followed(self.policy.act, self._arm[1][:dim], offered)
         model = self._model or self._new_model(dim)
         thought: Ahead | SummedModel
         if isinstance(model, SummedModel):
             thought = model.learnt(self._observations, self._inbox.digests.values())
         else:
             thought = model.ahead(self._observations)
-        finite = isinstance(offered, np.ndarray)
-        rows = offered if isinstance(offered, np.ndarray) else self._sought(offered, thought)
-        law = offered if isinstance(offered, np.ndarray) else offered.spread
-        belief, width = self._believe(thought, rows, law)
-        knows = belief.count[0] > 0
-        std = belief.std
-        if finite and knows and draws(self.policy.act):
-            std = self._drawn(rows, belief)
-        scores = self.policy.act.score(belief.mean, std, width)
+        judge = Judge(
+            policy=self.policy,
+            plan=self._plan,
+            agent=self.agent,
+            attachments=self._attachments,
+            rng=self._rng,
+            thought=thought,
+            observations=self._observations,
+        )
+        choice = judge.choose(offered)
         if isinstance(thought, Ahead):
             self._model = thought.commit()
         else:  # what is in the sums need not be kept
             self._model, self._observations, self._inbox.digests = thought, [], {}
-        index = int(first_best(scores[None, :])[0])
-        if not knows:  # Alg. 1, l. 4-5
-            index = int(self._rng.integers(len(rows)))
-        facts = float(belief.mean[index]), float(belief.std[index]), float(width[index])
-        return _Choice(index if finite else -1, rows[index], facts)
-
-    def _sought(self, offered: DecisionSet, thought: Ahead | SummedModel) -> Array:
-        """Look for the best point of a continuum; any, if nothing is known: (1, d)."""
-        any_point = offered.sample(self._rng, 1)
-        belief, width = self._believe(thought, any_point, offered.spread)
-        if belief.count[0] == 0:
-            return any_point
-        act, w = self.policy.act, float(width[0])
-        if draws(act):
-            return best_drawn_point(offered, thought, w, self._rng, self._observations)[None, :]
-        surface: Surface
-        if isinstance(thought, SummedModel):
-            surface = SummedSurface(thought)
-        else:
-            surface = ExactSurface(thought, self._attachments, offered.spread)
-        return best_point(offered, surface, act, w, self._rng, self._observations)[None, :]
-
-    def _believe(
-        self, thought: Ahead | SummedModel, X: Array, offered: Array
-    ) -> tuple[Belief, Array]:
-        """Return belief and width at m contexts, given all that is offered."""
-        if isinstance(thought, SummedModel):
-            belief = thought.predict(X)
-        else:
-            belief = thought.predict(self._attachments.asked(X, offered))
-        width = self.policy.width.factor(
-            logdet=belief.logdet,
-            count=belief.count,
-            ridge=self.policy.ridge,
-            agents=np.full(len(X), self._plan.union[self.agent]),
-        )
-        return belief, width
-
-    def _drawn(self, offered: Array, belief: Belief) -> Array:
-        """Draw jointly at K offered actions: (K,)."""
-        agents = np.full(len(offered), self.agent)
-        assert belief.covariance is not None
-        prior = self._plan.border.diagonal(agents, offered)
-        return drawn(belief.covariance, prior, agents, self._rng.standard_normal(len(offered)))
+        return choice
 
     def _new_model(self, dim: int | None) -> Model | SummedModel:
         make = Model if self.policy.features is None else SummedModel.empty
         return make(self.policy, self._plan, self.agent, as_count(dim, "dim"))
-
-
-@dataclass(frozen=True, eq=False)
-class _Choice:
-    """What was chosen: a row of what was offered, or −1; its context; mean, std and width."""
-
-    index: int
-    context: Array
-    facts: tuple[float | None, float | None, float | None] = (None, None, None)
-
-
-def _first(offered: Array | DecisionSet) -> _Choice:
-    return _Choice(0, offered[0] if isinstance(offered, np.ndarray) else offered.low)
 
 
 def _check_kinds(policy: object, network: object) -> None:
