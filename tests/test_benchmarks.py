@@ -80,6 +80,7 @@ def test_the_conjectures_benchmark_measures_resumes_and_reports(conjecture, tmp_
     assert (tmp_path / "c.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_the_widths_benchmark_prints_its_table():
     command = [sys.executable, "benchmarks/widths.py", "--seeds", "2", "--rounds", "6"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout

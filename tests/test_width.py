@@ -156,15 +156,13 @@ def holds(problem, policy, *, rounds, seed):
             0.09,
             cb.problems.Uniform(0.3),
         ),
-        (cb.width.Mixture(norm=1.0, noise=0.3, delta=0.1), 0.09, 0.3),
         (cb.width.Mixture(norm=1.0, noise=0.3, delta=0.1), 0.05, cb.problems.Uniform(0.3)),
         (cb.width.InformationGain(norm=1.0, noise=0.3, delta=0.1), 1.0 + 2 / 32, 0.3),
         (cb.width.Srinivas(norm=1.0, delta=0.1), 0.09, cb.problems.Uniform(0.3)),
     ],
     ids=[
         *("λ = 1", "λ = 0.05", "uniform noise"),
-        *("mixture", "mixture, uniform noise"),
-        *("information gain", "srinivas"),
+        *("mixture, uniform noise", "information gain", "srinivas"),
     ],
 )
 def test_every_width_covers_the_true_function(width, ridge, noise, runs):
@@ -201,7 +199,7 @@ def test_the_mixtures_supermartingale_is_what_its_proof_says(rng):
     K = formulas.gram(formulas.rbf, X, X)
     F, noise = rng.normal(size=n), 0.4 * rng.normal(size=n)
     y = F + noise
-    g = rng.multivariate_normal(np.zeros(n), R**2 / ridge * K, size=400_000)
+    g = rng.multivariate_normal(np.zeros(n), R**2 / ridge * K, size=100_000)
     drawn = np.exp(((g - F) @ noise - 0.5 * ((g - F) ** 2).sum(axis=1)) / R**2)
     fit = ridge * y @ np.linalg.solve(K + ridge * np.eye(n), y)
     closed = np.exp((noise @ noise - fit) / (2 * R**2) - 0.5 * formulas.logdet(K, ridge))

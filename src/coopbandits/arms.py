@@ -41,7 +41,7 @@ class On(Algebra):
 
     Args:
         kernel: Of what it looks at.
-        columns: One column or several, counted from 0.
+        columns: One column or several, counted from 0; in which order plays no part.
         others: Whether it looks at all other columns instead.
     """
 
@@ -186,7 +186,7 @@ def as_kernel_matrix(values: object, what: str) -> Array:
     largest = float(np.abs(matrix).max())
     if np.abs(matrix - matrix.T).max() > _TOLERANCE * largest:
         raise ParameterError(f"{what} is not symmetric, as every kernel is")
-    matrix = 0.5 * (matrix + matrix.T)
+    matrix = 0.5 * (matrix + matrix.T) + 0.0  # no −0, so that equal matrices have equal bytes
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     if smallest < -_TOLERANCE * largest:
         raise ParameterError(

@@ -11,9 +11,9 @@ from coopbandits.policy import plan
 from coopbandits.similarity import ArmNetwork
 from lockstep_engines import all_engines
 from reference import algorithms, formulas
-from worlds import NETWORKS, neighbours_of, world_of
+from worlds import neighbours_of, world_of
 
-V, NETWORK = 7, NETWORKS["path"]
+V, NETWORK = 5, cb.Network.path(5)
 K_Z, K_ARM = correlated(V, seed=1), correlated(ARMS, seed=2)
 
 
@@ -226,5 +226,5 @@ def test_matrices_that_make_no_kernel_of_arms_are_refused(make, complaint):
 
 
 def test_a_matrix_for_other_agents_is_refused():
-    with pytest.raises(SimilarityError, match="for 4 agents of 3 arms, but the network has 7"):
+    with pytest.raises(SimilarityError, match="for 4 agents of 3 arms, but the network has 5"):
         policy_of(ArmNetwork(np.eye(12), arms=3)).agent(0, NETWORK)
