@@ -126,7 +126,10 @@ def make_problem(table: Table, path: Path, world: World) -> Problem | Continuum:
 
 def make_policy(table: Table, path: Path, world: World) -> Policy | Algorithm:
     """Make the policy that a table describes, for the world's problem; named after its table."""
-    made = _made("policy", table, path, world)
+    given: Any = table  # perhaps no table at all
+    if isinstance(given, Mapping) and given.get("kind") == "Policy":
+        given = {"name": path[-1], **given}
+    made = _made("policy", given, path, world)
     if not isinstance(made, Policy | Algorithm):
         raise Mistake(path, f"{table['kind']} made {short(made)}; expected a coopbandits.Policy")
     return made.named(path[-1])
