@@ -62,9 +62,9 @@ def peaks(
     values: Values,
     known: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Return the best points looked at, the highest first, and where climbing led from each.
+    """Return the best points looked at, the highest first, and those that climbing led to.
 
-    (k, d), (k, d); the arguments are those of `maximise`.
+    (k, d), (l, d); the arguments are those of `maximise`.
     """
     effort = decision_set.effort
     parts = [
@@ -77,7 +77,7 @@ def peaks(
     if not len(decision_set.A):
         hopped = _hopped(decision_set, values, climbed)
         if (hopped != climbed).any():
-            climbed = climb(decision_set, function, hopped)
+            climbed = np.vstack([hopped, climb(decision_set, function, hopped)])
     return starts, climbed
 
 
