@@ -76,8 +76,8 @@ class ContinuumRound:
         if expected[0] > best + _ROUNDING * max(1.0, abs(best)):
             raise ParameterError(
                 f"agent {agent}'s function is {expected[0]:.6g} at {short(context.tolist())}, "
-                f"above its highest value {best:.6g}; give best= the highest value of each function "
-                "on its set, or a larger lipschitz="
+                f"above its highest value {best:.6g}; give best= the highest value of each "
+                "function on its set, or a larger lipschitz="
             )
         return float(expected[0]), float(self.noise.rewards(expected, rng)[0])
 
