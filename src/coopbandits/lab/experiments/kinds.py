@@ -144,6 +144,7 @@ def _made(room: str, table: Any, path: Path, world: World) -> Any:
     maker = _maker(room, kind, (*path, "kind"))
     known = parameters(maker)
     arguments = {key: value for key, value in _supplied(room, world).items() if key in known}
+    arguments |= {"name": ""} if maker is Policy else {}  # until it is named after its table
     for key, value in table.items():
         if key == "kind":
             continue
