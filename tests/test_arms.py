@@ -361,3 +361,8 @@ def test_a_point_of_a_box_is_chosen_for_a_fixed_arm():
     best = agent.preview(grid)
     assert decision.context[0] == 1.0
     assert np.abs(decision.context - grid[best]).max() < 0.06
+
+
+def test_columns_of_different_lengths_are_none():
+    with pytest.raises(ParameterError, match="a column must be a whole number"):
+        On(RBF(), [[0], [0, 1]])

@@ -123,6 +123,7 @@ def test_what_is_handed_on_says_more_to_someone_than_all_before(mails):
         ({"ttl": 4}, r"4 hops left.*start with 3"),
         ({"origin": 0}, "bears the name of agent 0"),
         ({"sums": "x"}, "must be finite numbers"),
+        ({"sums": [10**400]}, "must be finite numbers"),
         ({"sums": [[1.0]]}, "in one row"),
         ({"sums": np.ones(6)}, "6 numbers are no sums"),
         ({"round": "x"}, "round must be a whole number"),

@@ -92,6 +92,8 @@ def test_a_run_that_does_not_fit_into_memory_is_refused_before_it_starts():
         cb.play(problem, naive, rounds=100, memory_limit=15e6, engine="exact")
     with pytest.raises(ParameterError, match="memory_limit must be above 0"):
         cb.play(problem, naive, rounds=100, memory_limit=0)
+    with pytest.raises(ParameterError, match="memory_limit must be a number"):
+        cb.play(problem, naive, rounds=100, memory_limit=np.array([1e9, np.inf]))
     assert cb.play(problem, naive, rounds=5, memory_limit=15e6, engine="exact").engine == "exact"
     # what is exact and fits comes first, what is sparse after it
     assert cb.play(problem, naive, rounds=100, memory_limit=15e6).engine == "statistics"

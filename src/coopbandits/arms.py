@@ -159,7 +159,8 @@ def kernel(*, arm: Kernel, context: Kernel, columns: Columns = 0) -> Kernel:
 
 def as_columns(values: Any) -> tuple[int, ...]:
     """Check one column or several, each named once; in order."""
-    given = [values] if np.ndim(values) == 0 else list(values)
+    several = isinstance(values, list | tuple | range) or np.ndim(values) > 0
+    given = list(values) if several else [values]
     columns = sorted(as_count(column, "a column", least=0) for column in given)
     if not columns or len(set(columns)) < len(columns):
         raise ParameterError(

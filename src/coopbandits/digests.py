@@ -217,7 +217,7 @@ class DigestRelay:
 def _numbers(given: object) -> Array:
     try:
         return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return np.array(np.nan)  # refused as any other that is no row
 
 

@@ -14,6 +14,7 @@ from coopbandits.arrays import (
     as_positive,
     as_seed,
     frozen,
+    is_real,
     short,
 )
 from coopbandits.engines import ENGINES, Algorithm, Engine, continuum_engine, engine_for
@@ -296,4 +297,5 @@ def _player(
 
 
 def _as_limit(memory_limit: object) -> float:
-    return math.inf if memory_limit == math.inf else as_positive(memory_limit, "memory_limit")
+    endless = is_real(memory_limit) and memory_limit == math.inf
+    return math.inf if endless else as_positive(memory_limit, "memory_limit")

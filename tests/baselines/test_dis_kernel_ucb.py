@@ -148,6 +148,7 @@ def test_sharing_one_function_beats_learning_it_alone():
         ({"kernel": cb.kernels.RBF}, "is no kernel"),
         ({"threshold": -1}, "threshold must be >= 0, got -1"),
         ({"threshold": math.nan}, "threshold must be finite"),
+        ({"threshold": np.array([1.0, math.inf])}, "threshold must be a number"),
         ({"threshold": "often"}, "threshold must be a number"),
         ({"gain": 0}, "gain must be above 0"),
         ({"gain": 2.0, "threshold": 1.0}, "threshold=1.0 and gain=2.0 are both given"),
@@ -156,7 +157,7 @@ def test_sharing_one_function_beats_learning_it_alone():
         ({"ridge": -1}, "ridge must be above 0"),
         ({"name": None}, "name must be a text"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_bad_settings_are_refused(arguments, complaint):
     with pytest.raises(InputError, match=complaint):

@@ -9,6 +9,7 @@ import pytest
 import coopbandits as cb
 from coopbandits import baselines
 from coopbandits.engines import Algorithm
+from coopbandits.errors import ParameterError
 from coopbandits.lab.experiments.kinds import World, kinds, make_policy
 from coopbandits.lab.experiments.schema import experiment_schema
 from worlds import ragged
@@ -106,6 +107,10 @@ class TestEveryAlgorithm:
             int(cb.play(problem, algorithm, rounds=1, seed=s).actions[0, 0]) for s in range(40)
         }
         assert first == {0, 1, 2}
+
+    def test_a_name_is_a_text(self, name):
+        with pytest.raises(ParameterError, match="name must be a text, got 5"):
+            MADE[name][0].named(5)
 
     def test_an_experiment_can_make_it(self, name):
         made = make_policy({"kind": name, **TABLES.get(name, {})}, ("policies", "mine"), World())

@@ -118,3 +118,8 @@ def test_separate_arms_need_a_model_of_their_own_each():
 def test_settings_that_do_not_fit_are_refused(changes, complaint):
     with pytest.raises(ParameterError, match=complaint):
         made(**changes)
+
+
+def test_own_contexts_is_yes_or_no():
+    with pytest.raises(ParameterError, match="own_contexts must be True or False"):
+        cb.problems.arms(cb.Network.path(2), own_contexts=np.array([1.0, 2.0]))

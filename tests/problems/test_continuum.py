@@ -223,12 +223,53 @@ def test_other_engines_and_algorithms_refuse_a_continuum():
             ParameterError,
             "one function for each",
         ),
+        (
+            lambda: cb.problems.continuum_functions(NETWORK, np.array(3.0), BOX, lipschitz=1.0),
+            ParameterError,
+            "one function for each",
+        ),
+        (lambda: problem_of(decision_set=cb.Box), ParameterError, "is no continuum"),
     ],
 )
 def test_bad_problems_are_refused(make, error, match):
     with pytest.raises(error, match=match) as caught:
         make()
     assert isinstance(caught.value, InputError)
+
+
+def unit_box(dim):
+    return cb.Box([0.0] * dim, [1.0] * dim, effort=0.1)
+
+
+@pytest.mark.parametrize(
+    ("draw", "match"),
+    [
+        (lambda t, v, rng: unit_box(v + 1), "of agent 1 in round 1 has 2 numbers; expected 1"),
+        (lambda t, v, rng: unit_box(t), "of agent 0 in round 2 has 2 numbers; expected 1"),
+    ],
+    ids=["agents", "rounds"],
+)
+def test_sets_that_are_drawn_have_one_dimension(draw, match):
+    with pytest.raises(ShapeError, match=match):
+        cb.play(problem_of(decision_set=draw, support=3), cb.Uniform(), rounds=2)
+
+
+def test_functions_drawn_sets_of_two_dimensions_are_refused():
+    problem = cb.problems.continuum_functions(
+        NETWORK, [peak] * 3, lambda t, v, rng: unit_box(v + 1), best=[9.0] * 3
+    )
+    with pytest.raises(ShapeError, match="of agent 1 in round 1 has 2 numbers; expected 1"):
+        cb.play(problem, cb.Uniform(), rounds=1)
+
+
+def test_a_highest_value_that_is_none_is_told():
+    low = cb.problems.continuum_functions(NETWORK, [peak] * 3, BOX, best=[9.0, -9.0, 9.0])
+    with pytest.raises(ParameterError, match=r"agent 1's function is .* above its highest value"):
+        cb.play(low, cb.Uniform(), rounds=1)
+    # one that is rounded is taken as it is
+    flat = [lambda X: np.full(len(X), 1 / 3)] * 3
+    rounded = cb.problems.continuum_functions(NETWORK, flat, BOX, best=[0.3333333] * 3)
+    assert np.abs(cb.play(rounded, cb.Uniform(), rounds=1).regret).max() < 1e-7
 
 
 def test_an_experiment_can_name_a_continuum():

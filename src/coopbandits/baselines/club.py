@@ -20,6 +20,7 @@ from coopbandits.arrays import (
     as_number,
     as_positive,
 )
+from coopbandits.baselines.settings import as_name
 from coopbandits.compositions import Hadamard, JointKernel
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import Linear
@@ -61,11 +62,13 @@ class CLUB:
     name: str = "CLUB"
 
     def __post_init__(self) -> None:
+        as_name(self.name)
         object.__setattr__(self, "alpha", as_not_negative(self.alpha, "alpha"))
         object.__setattr__(self, "alpha_2", as_not_negative(self.alpha_2, "alpha_2"))
         object.__setattr__(self, "ridge", as_positive(self.ridge, "ridge"))
         object.__setattr__(self, "lag", Everyone(lag=self.lag).lag)
-        if not 0 < as_number(self.p, "p") <= 1:
+        object.__setattr__(self, "p", as_number(self.p, "p"))
+        if not 0 < self.p <= 1:
             raise ParameterError(f"p must be a probability above 0, up to 1, got {self.p}")
 
     def named(self, name: str) -> "CLUB":

@@ -11,6 +11,7 @@ import numpy as np
 from coopbandits.act import first_best
 from coopbandits.agent import agent_rng
 from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, as_number
+from coopbandits.baselines.settings import as_name
 from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.messages import message_size
 from coopbandits.network import Network
@@ -46,6 +47,7 @@ class ConsensusUCB:
     name: str = "coop-UCB2"
 
     def __post_init__(self) -> None:
+        as_name(self.name)
         for field in ("noise", "exploration"):
             object.__setattr__(self, field, as_not_negative(getattr(self, field), field))
         object.__setattr__(self, "kappa", as_number(self.kappa, "kappa"))

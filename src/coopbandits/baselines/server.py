@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from coopbandits.arrays import Array, as_not_negative
+from coopbandits.arrays import Array, as_not_negative, is_real
 from coopbandits.messages import message_size
 
 
@@ -49,4 +49,5 @@ class Server:
 
 def as_threshold(value: object) -> float:
     """Check D: at least 0; infinity for never."""
-    return math.inf if value == math.inf else as_not_negative(value, "threshold")
+    endless = is_real(value) and value == math.inf
+    return math.inf if endless else as_not_negative(value, "threshold")

@@ -6,7 +6,7 @@ import numpy as np
 
 from coopbandits.arms import Table
 from coopbandits.arms import kernel as arm_kernel
-from coopbandits.arrays import Array, IntArray, as_count, as_not_negative, as_seed
+from coopbandits.arrays import Array, IntArray, as_count, as_not_negative, as_seed, short
 from coopbandits.compositions import Hadamard
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import RBF, Kernel, as_kernel
@@ -53,6 +53,8 @@ def arms(
     """
     V, A, d = len(as_network(network)), as_count(arms, "arms"), as_count(dim, "dim")
     rng = structure_rng(as_seed(seed))
+    if not isinstance(own_contexts, bool):
+        raise ParameterError(f"own_contexts must be True or False, got {short(own_contexts)}")
     K = RBF() if kernel is None else as_kernel(kernel)
     if similarity is None:
         similarity = Known(contexts=on_sphere(rng, V, d), kernel=RBF())

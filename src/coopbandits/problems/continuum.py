@@ -19,6 +19,7 @@ from coopbandits.arrays import (
     as_not_negative,
     as_positive,
     as_seed,
+    short,
 )
 from coopbandits.compositions import Composition, JointKernel, composition
 from coopbandits.decision_sets import DecisionSet, as_decision_set
@@ -34,6 +35,10 @@ from coopbandits.similarity import Given, Known, similarity_matrix
 
 # One set for all agents, one for each, or a function of (round, agent, rng).
 Sets = DecisionSet | Sequence[DecisionSet] | Callable[[int, int, np.random.Generator], DecisionSet]
+
+
+# A highest value that a user rounded to so many digits is taken as it is.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +72,13 @@ class ContinuumRound:
         seed, t = self.key
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(t, 1, agent)))
         expected = self.expected(np.array([agent]), context[None, :])
+        best = float(self.best[agent])
+        if expected[0] > best + _ROUNDING * max(1.0, abs(best)):
+            raise ParameterError(
+                f"agent {agent}'s function is {expected[0]:.6g} at {short(context.tolist())}, "
+                f"above its highest value {best:.6g}; give best= the highest value of each "
+                "function on its set, or a larger lipschitz="
+            )
         return float(expected[0]), float(self.noise.rewards(expected, rng)[0])
 
 
@@ -85,6 +97,7 @@ class Continuum:
         similarity: The true K_z, where there is one.
         kernel: The true K_x, where there is one.
         norm: The norm B of F in the RKHS of K, where it is known.
+        dim: How many numbers a context has, where that is settled before sets are drawn.
     """
 
     name: str
@@ -96,6 +109,7 @@ class Continuum:
     similarity: Given | None = None
     kernel: Kernel | None = None
     norm: float | None = None
+    dim: int | None = None
     _found: dict[tuple[int, DecisionSet], Optimum] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -111,6 +125,13 @@ class Continuum:
         if callable(self.sets):
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(t, 0)))
             sets = tuple(as_decision_set(self.sets(t, v, rng)) for v in agents)
+            dim = sets[0].dim if self.dim is None else self.dim
+            for v, own in enumerate(sets):
+                if own.dim != dim:
+                    raise ShapeError(
+                        f"the decision set of agent {v} in round {t} has {own.dim} numbers; "
+                        f"expected {dim}, as of all others"
+                    )
         else:
             sets = tuple(self.sets)
         best = np.array([self.optimum(v, own).upper for v, own in enumerate(sets)])
@@ -185,6 +206,7 @@ def continuum(
         similarity=similarity,
         kernel=K_x,
         norm=function.norm,
+        dim=first.dim,
     )
 
 
@@ -310,7 +332,7 @@ class Lipschitz:
 
 def _sets(given: Any, agents: int) -> Any:
     """Settle what agents choose from: a tuple of sets, or a function that draws them."""
-    if callable(given):
+    if callable(given) and not isinstance(given, type):
         return given
     if isinstance(given, Sequence):
         sets = tuple(as_decision_set(each) for each in given)

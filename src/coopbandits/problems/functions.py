@@ -50,7 +50,9 @@ def functions(
 
 def own_functions(network: Network, functions: object) -> list[Callable[[Array], object]]:
     """Check that there is one function for each agent."""
-    own = list(functions) if isinstance(functions, Iterable) else []
+    # an array of no dimensions says that it can be iterated over, and cannot
+    single = isinstance(functions, np.ndarray) and functions.ndim == 0
+    own = list(functions) if isinstance(functions, Iterable) and not single else []
     if len(own) != len(network) or not all(map(callable, own)):
         raise ParameterError(
             f"expected one function for each of {len(network)} agents, got {len(own)}: "

@@ -64,7 +64,7 @@ def test_policies_that_draw_can_be_named(validator):
         {"kind": "CoopKernelTS", "kernel": "RBF", "eta": 0.3},
         {"kind": "EagerKernelTS", "kernel": "Linear", "similarity": "truth"},
         {"kind": "Policy", "name": "drawn", "act": "Sample", **answers},
-        {"kind": "Policy", "act": "Sample", **answers},
+        {"kind": "Policy", "act": "Sample", **answers},  # named after its table
     ):
         tables = small(policies={"draws": table})
         assert [error.message for error in validator.iter_errors(tables)] == []

@@ -126,10 +126,7 @@ def make_problem(table: Table, path: Path, world: World) -> Problem | Continuum:
 
 def make_policy(table: Table, path: Path, world: World) -> Policy | Algorithm:
     """Make the policy that a table describes, for the world's problem; named after its table."""
-    given: Any = table  # perhaps no table at all
-    if isinstance(given, Mapping) and given.get("kind") == "Policy":
-        given = {"name": path[-1], **given}
-    made = _made("policy", given, path, world)
+    made = _made("policy", table, path, world)
     if not isinstance(made, Policy | Algorithm):
         raise Mistake(path, f"{table['kind']} made {short(made)}; expected a coopbandits.Policy")
     return made.named(path[-1])
@@ -147,6 +144,7 @@ def _made(room: str, table: Any, path: Path, world: World) -> Any:
     maker = _maker(room, kind, (*path, "kind"))
     known = parameters(maker)
     arguments = {key: value for key, value in _supplied(room, world).items() if key in known}
+    arguments |= {"name": ""} if maker is Policy else {}  # until it is named after its table
     for key, value in table.items():
         if key == "kind":
             continue
