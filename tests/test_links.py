@@ -379,6 +379,10 @@ def test_delays_have_their_laws():
         assert (late == k).mean() == pytest.approx((2 / 3) ** k / 3, abs=2e-5)
     assert late.mean() == pytest.approx(2.0, abs=1e-2)
     assert not Geometric(0.0).rounds(grid).any()
+    assert not Geometric(1e-300).rounds(grid).any()
+    # the median of a very long wait is ln 2 times its mean
+    assert Geometric(1e8).rounds(np.array([0.5])) == pytest.approx(1e8 * np.log(2), rel=1e-6)
+    assert Geometric(1e50).rounds(np.array([0.5])) == 2**31
     between = Between(1, 4).rounds(grid)
     assert [(between == k).mean() for k in range(6)] == [0, 0.25, 0.25, 0.25, 0.25, 0]
     assert (Constant(3).rounds(grid) == 3).all()
@@ -423,6 +427,7 @@ def test_bad_links_get_one_clear_error(arguments, complaint):
         (lambda: Between(-1, 1), "low must be a whole number >= 0"),
         (lambda: Geometric(-1.0), "mean must be >= 0"),
         (lambda: PerLink([[0, 1]]), "table of delays"),
+        (lambda: PerLink([[0, 1], [0]]), "table of delays"),
         (lambda: PerLink([[0, -1], [0, 0]]), "table of delays"),
         (lambda: PerLink([[0, 0.5], [0, 0]]), "table of delays"),
     ],
@@ -479,3 +484,28 @@ def test_no_bound_is_claimed_where_news_fails(network):
     run = cb.play(problem, policy, 4, links=Links(away={0: (2, None)}, down={}))
     with pytest.raises(ParameterError, match="an agent was away"):
         cb.theory.run_gains(problem, policy, run)
+
+
+class Made:
+    """A user's own delay."""
+
+    def __init__(self, made):
+        self.made = made
+
+    def rounds(self, uniform):
+        return self.made
+
+
+@pytest.mark.parametrize(
+    "made",
+    [3, None, np.full((3, 3), -1), np.full((3, 3), 0.5), np.ones((2, 2), dtype=int)],
+    ids=["number", "nothing", "negative", "half", "few"],
+)
+def test_an_own_delay_that_makes_no_rounds_is_told(made):
+    network = cb.Network.path(3)
+    problem = cb.problems.clustered_linear(network, dim=2, actions=2)
+    policy = cb.NaiveCooperation()
+    with pytest.raises(ParameterError, match=r"delay=.* made .*expected a \(3, 3\) array of whole"):
+        cb.play(problem, policy, 2, links=Links(delay=Made(made)))
+    right = Made(np.ones((3, 3), dtype=int))
+    assert cb.play(problem, policy, 2, links=Links(delay=right)).late.sum() > 0

@@ -87,7 +87,10 @@ class Geometric:
         """Return the rounds for each link: (V, V)."""
         if self.mean == 0:
             return np.zeros(uniform.shape, dtype=np.int64)
-        waits = np.log1p(self.mean) - np.log(self.mean)  # −ln(1 − p)
+        # −ln(1 − p) = ln(1 + 1/mean), where 1/mean must neither vanish nor overflow
+        waits = (
+            np.log1p(self.mean) - np.log(self.mean) if self.mean < 1 else np.log1p(1 / self.mean)
+        )
         return np.minimum(-np.log1p(-uniform) / waits, _LONGEST).astype(np.int64)
 
 
@@ -98,7 +101,10 @@ class PerLink:
     table: IntArray
 
     def __init__(self, table: object) -> None:
-        given = np.asarray(table)
+        try:
+            given = np.asarray(table)
+        except ValueError:  # rows of different length
+            given = np.empty(0)
         whole = given.dtype.kind in "iu" and given.ndim == 2 and len(given) == given.shape[1]
         if not whole or (given < 0).any() or (given > _LONGEST).any():
             raise ParameterError(
@@ -205,7 +211,14 @@ class Links:
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(t, 2, nth)))
         chance = rng.random((2, agents, agents))
         assert isinstance(self.delay, Delay)
-        return chance[0] < self.loss, self.delay.rounds(chance[1])
+        late: Any = self.delay.rounds(chance[1])  # perhaps by a user's own
+        whole = isinstance(late, np.ndarray) and late.dtype.kind in "iu"
+        if not whole or late.shape != (agents, agents) or (late < 0).any():
+            raise ParameterError(
+                f"delay={short(self.delay)} made {short(late)}; expected a ({agents}, {agents}) "
+                "array of whole numbers >= 0"
+            )
+        return chance[0] < self.loss, late
 
 
 def _spans(given: Any, what: str) -> dict[Any, tuple[Span, ...]]:

@@ -157,7 +157,7 @@ def test_sharing_one_function_beats_learning_it_alone():
         ({"ridge": -1}, "ridge must be above 0"),
         ({"name": None}, "name must be a text"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_bad_settings_are_refused(arguments, complaint):
     with pytest.raises(InputError, match=complaint):
