@@ -211,7 +211,7 @@ class Links:
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(t, 2, nth)))
         chance = rng.random((2, agents, agents))
         assert isinstance(self.delay, Delay)
-        late = self.delay.rounds(chance[1])  # perhaps by a user's own
+        late: Any = self.delay.rounds(chance[1])  # perhaps by a user's own
         whole = isinstance(late, np.ndarray) and late.dtype.kind in "iu"
         if not whole or late.shape != (agents, agents) or (late < 0).any():
             raise ParameterError(
