@@ -342,3 +342,14 @@ def test_forged_bytes_of_an_agent_that_says_less_are_refused(network, rng, forge
 def test_a_message_is_smaller_than_a_digest_so_sums_must_be_rare_to_save():
     assert message_size(10) == 112
     assert digest_size(10) == 28 + 8 * (2 + 10 + 55)
+
+
+@pytest.mark.parametrize("make", [cb.CoopKernelTS, cb.EagerKernelTS])
+def test_agents_that_draw_say_less_too(make):
+    problem = cb.problems.clustered_linear(cb.Network.complete(4), clusters=[0] * 4, dim=3)
+    settings = {"kernel": cb.kernels.Linear(), "similarity": cb.similarity.Same(), "eta": 0.3}
+    everything, less = (
+        cb.play(problem, make(**settings, say=say), rounds=12, seed=1)
+        for say in (cb.say.Everything(), cb.say.WhenUncertain(0.2))
+    )
+    assert 0 < less.messages.sum() < everything.messages.sum()

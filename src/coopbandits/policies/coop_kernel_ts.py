@@ -5,6 +5,7 @@ from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Clique
 from coopbandits.policy import Policy
+from coopbandits.say import Everything, Say
 from coopbandits.similarity import Evidence, Similarity
 from coopbandits.width import Width, chosen_width
 
@@ -19,6 +20,7 @@ def CoopKernelTS(
     width: Width | None = None,
     compose: str = "hadamard",
     features: Basis | None = None,
+    say: Say | None = None,
 ) -> Policy:
     r"""Coop-KernelTS: argmax of one draw from N(F̂_v, (η²/λ)·Σ_v), given the clique's observations.
 
@@ -35,5 +37,6 @@ def CoopKernelTS(
         ttl=ttl,
         ridge=ridge,
         features=features,
+        say=Everything() if say is None else say,
         compose=compose,
     )

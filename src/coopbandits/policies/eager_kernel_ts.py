@@ -5,6 +5,7 @@ from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Neighbourhood
 from coopbandits.policy import Policy
+from coopbandits.say import Everything, Say
 from coopbandits.similarity import Evidence, Similarity
 from coopbandits.width import Width, chosen_width
 
@@ -19,6 +20,7 @@ def EagerKernelTS(
     width: Width | None = None,
     compose: str = "hadamard",
     features: Basis | None = None,
+    say: Say | None = None,
 ) -> Policy:
     r"""Eager-KernelTS: Coop-KernelTS on the whole γ-neighbourhood's observations.
 
@@ -34,5 +36,6 @@ def EagerKernelTS(
         ttl=ttl,
         ridge=ridge,
         features=features,
+        say=Everything() if say is None else say,
         compose=compose,
     )
