@@ -3,7 +3,7 @@ import pytest
 
 import coopbandits as cb
 from arm_worlds import ARMS, DIM, ROUNDS, correlated, pair_by_pair, with_arms
-from coopbandits import features
+from coopbandits import engines, features
 from coopbandits.arms import On, Table
 from coopbandits.errors import InputError, ParameterError, RemoteProtocolError, ShapeError
 from coopbandits.kernels import RBF, Linear, Matern
@@ -177,7 +177,8 @@ def test_arms_of_other_kernels_have_no_finite_features_but_nystroms():
 @pytest.mark.parametrize(
     "similarity", [cb.similarity.Evidence(groups=2), cb.similarity.Same()], ids=repr
 )
-def test_agents_that_keep_sums_take_the_same_decisions(similarity):
+def test_agents_that_keep_sums_take_the_same_decisions(similarity, monkeypatch):
+    monkeypatch.setattr(engines, "LATE", 0.0)
     problem = with_arms(NETWORK)
     kernel = cb.arms.kernel(arm=Table(K_ARM), context=Linear())
     policy = policy_of(kernel, similarity=similarity)

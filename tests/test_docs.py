@@ -114,6 +114,7 @@ def test_experiments_of_the_examples_can_be_run(file):
     check(read_experiment(ROOT / "examples" / file))
 
 
+@pytest.mark.slow
 def test_whom_to_trust_runs(tmp_path):
     command = [sys.executable, "examples/whom_to_trust.py", "--rounds", "10"]
     shown = subprocess.run(
@@ -124,6 +125,7 @@ def test_whom_to_trust_runs(tmp_path):
         assert (tmp_path / name).stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_regret_and_bound_runs(tmp_path):
     command = [sys.executable, "examples/regret_and_bound.py", "--rounds", "12"]
     shown = subprocess.run(
@@ -133,6 +135,7 @@ def test_regret_and_bound_runs(tmp_path):
     assert (tmp_path / "bound.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_the_similarity_benchmark_measures_resumes_and_reports(tmp_path):
     (tmp_path / "benchmarks").mkdir()
     script = tmp_path / "benchmarks" / "similarity.py"
@@ -156,6 +159,7 @@ def test_the_similarity_benchmark_measures_resumes_and_reports(tmp_path):
         assert f"| (a) | {method} |" in shown
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_bytes_measures_and_reports(tmp_path):
     (tmp_path / "benchmarks").mkdir()
     script = tmp_path / "benchmarks" / "bytes.py"

@@ -149,7 +149,10 @@ def holds(problem, policy, *, rounds, seed):
 @pytest.mark.parametrize(
     ("width", "ridge", "noise"),
     [
-        (cb.width.SelfNormalised(norm=1.0, noise=0.3, delta=0.1), 1.0, 0.3),
+        pytest.param(
+            *(cb.width.SelfNormalised(norm=1.0, noise=0.3, delta=0.1), 1.0, 0.3),
+            marks=pytest.mark.slow,
+        ),
         (cb.width.SelfNormalised(norm=1.0, noise=0.3, delta=0.1), 0.05, 0.3),
         (
             cb.width.SelfNormalised(norm=1.0, noise=0.3, delta=0.1),

@@ -90,12 +90,12 @@ class Judge:
             belief, width = self._believe(point, offered.spread)
             return Choice(-1, point[0], _facts(belief, width, 0))
         belief, width = self._believe(offered, offered)
-        if belief.count[0] == 0:
+        knows = belief.count[0] > 0
+        std = self._drawn(offered, belief) if knows and draws(self.policy.act) else belief.std
+        scores = self.policy.act.score(belief.mean, std, width)
+        index = int(first_best(scores[None, :])[0])
+        if not knows:
             index = int(self.rng.integers(len(offered)))
-        else:
-            std = self._drawn(offered, belief) if draws(self.policy.act) else belief.std
-            scores = self.policy.act.score(belief.mean, std, width)
-            index = int(first_best(scores[None, :])[0])
         return Choice(index, offered[index], _facts(belief, width, index))
 
     def _sought(self, offered: DecisionSet) -> Array:

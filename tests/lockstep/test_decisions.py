@@ -14,9 +14,10 @@ ROUNDS = 12
 
 # all of them in `make test-all`
 TTLS = [1, pytest.param(2, marks=pytest.mark.slow), 3]
+SOME_KERNELS = ["linear", "rbf", pytest.param("matern", marks=pytest.mark.slow)]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", SOME_KERNELS)
 @pytest.mark.parametrize("ttl", TTLS)
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("algorithm", ["coop", "eager"])
@@ -44,7 +45,7 @@ def test_coop_and_eager_take_the_literal_algorithms_decisions(algorithm, name, t
     assert run.messages.tolist() == sent
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", SOME_KERNELS)
 @pytest.mark.parametrize("ttl", TTLS)
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("fixed_set", [True, False], ids=["fixed set", "changing sets"])
@@ -166,7 +167,14 @@ LISTENS = [Myself(), Clique(), Neighbourhood(), Centre(), Everyone(lag=0), Every
 @pytest.mark.parametrize(
     "similarity", [cb.similarity.Laplacian(1.0), cb.similarity.Alone()], ids=repr
 )
-@pytest.mark.parametrize("name", ["path", "spiked star", "directed", "two parts"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spiked star",
+        "two parts",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("path", "directed")),
+    ],
+)
 def test_all_engines_agree_on_any_four_answers(name, similarity, listen, act):
     network = NETWORKS[name]
     problem = ragged(network, 5)

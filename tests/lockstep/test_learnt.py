@@ -27,7 +27,7 @@ LEARNT = {
 
 
 @pytest.mark.parametrize("name", LEARNT)
-@pytest.mark.parametrize("ttl", [1, 3])
+@pytest.mark.parametrize("ttl", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("make", [cb.CoopKernelUCB, cb.EagerKernelUCB])
 def test_all_engines_agree_under_every_learnt_similarity(make, ttl, name):
     for network in ("path", "directed"):
