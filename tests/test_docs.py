@@ -52,6 +52,7 @@ def test_the_documents_examples_run(document):
     subprocess.run([sys.executable, "-c", block], capture_output=True, check=True)
 
 
+@pytest.mark.slow
 def test_the_baselines_example_prints_what_it_says():
     document = ROOT / "docs" / "baselines.md"
     [block] = python_blocks(document)
