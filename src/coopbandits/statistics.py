@@ -44,6 +44,15 @@ class Statistics:
         return np.hstack([np.ones((k, 1)), y[:, None] ** 2, phi * y[:, None], outer])
 
     @staticmethod
+    def add(sums: Array, phi: Array, y: Array) -> None:
+        """Add an observation to each of k sums, in place: (k, 2 + m + m²), (k, m), (k,)."""
+        k, m = phi.shape
+        sums[:, 0] += 1.0
+        sums[:, 1] += y**2
+        sums[:, 2 : 2 + m] += phi * y[:, None]
+        sums[:, 2 + m :].reshape(k, m, m)[...] += phi[:, :, None] * phi[:, None, :]
+
+    @staticmethod
     def width(m: int) -> int:
         """How many numbers a row has, for m features."""
         return 2 + m + m * m

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import coopbandits as cb
 from coopbandits import engines
 from coopbandits.engines.estimates import Estimates
-from coopbandits.engines.mixed import MixedSums
+from coopbandits.engines.late import LateSums
 from coopbandits.errors import ParameterError
 from coopbandits.features import Exact, Fourier, Nystrom, reference
 from coopbandits.kernels import RBF, Linear, Matern
@@ -84,10 +84,11 @@ def test_agents_and_engine_agree_on_random_networks(V, p, ttl, rounds, seed, whi
     np.testing.assert_array_equal(one.actions, two.actions)
 
 
-def test_agents_alone_learn_one_by_one_what_they_would_learn_at_once():
+@pytest.mark.parametrize("make", [cb.KernelUCB, cb.KernelTS])
+def test_agents_alone_learn_one_by_one_what_they_would_learn_at_once(make):
     network = NETWORKS["grid"]
     for width in (cb.width.Fixed(0.7), cb.width.SelfNormalised(norm=0.5, noise=0.7)):
-        policy = cb.KernelUCB(kernel=RBF(1.5), width=width, ridge=0.6, features=BASES["nystrom"])
+        policy = make(kernel=RBF(1.5), width=width, ridge=0.6, features=BASES["nystrom"])
         problem = ragged(network, 3, rounds=40)
         one, two = (played(problem, policy, engine, 40) for engine in ("sparse", "messages"))
         np.testing.assert_array_equal(one.actions, two.actions)
@@ -148,25 +149,32 @@ def test_beliefs_are_those_of_all_news_but_the_newest_of_others(similarity, monk
     """Who has looked again believes what follows from all that has arrived; who waits is less sure,
     and what it waits with is a small share.
     """
-    stand, waited = MixedSums._stand, []
+    look, waited = LateSums._look, []
+    rng = np.random.default_rng(0)
 
-    def checked(self, t, views, phi, record):
-        before = self._standing.seen[views.whose].copy()
-        mean, left, right, logdet, count = stand(self, t, views, phi, record)
-        variance = (left * right).sum(axis=2)
-        there = views.after(t).sum(axis=1)
-        seen = self._standing.seen[views.whose]
-        assert (there < np.maximum((1 + engines.LATE) * np.maximum(seen, 1), seen + 1)).all()
-        waited.append((seen == before) & (before > 0))
-        everything = self._marginals.of(views.after(t), views.agents, views.rotated)
-        afresh = np.einsum("bkm,bml,bkl->bk", phi, everything[1], phi)
-        assert (variance >= afresh * (1 - 1e-9)).all()
-        looked = ~waited[-1]
-        np.testing.assert_allclose(variance[looked], afresh[looked], rtol=1e-9)
-        np.testing.assert_array_equal(count[looked], there[looked])
-        return mean, left, right, logdet, count
+    def checked(self, t, record, standing):
+        before = standing.seen.copy()
+        look(self, t, record, standing)
+        phi = rng.normal(size=(len(before), 3, 6))
+        mean, variance, _ = standing.ask(phi, joint=False)
+        for views, rotated in self._views:
+            whose, there = views.whose, views.after(t).sum(axis=1)
+            seen = standing.seen[whose]
+            assert (there < np.maximum((1 + engines.LATE) * np.maximum(seen, 1), seen + 1)).all()
+            waited.append((seen == before[whose]) & (seen > 0))
+            all_mean, covariance, logdet, _ = self._marginals.of(
+                views.after(t), views.agents, rotated
+            )
+            afresh = np.einsum("bkm,bml,bkl->bk", phi[whose], covariance, phi[whose])
+            assert (variance[whose] >= afresh * (1 - 1e-9)).all()
+            looked = ~waited[-1]
+            np.testing.assert_allclose(variance[whose][looked], afresh[looked], rtol=1e-9)
+            expected = np.einsum("bkm,bm->bk", phi[whose], all_mean)
+            np.testing.assert_allclose(mean[whose][looked], expected[looked], atol=1e-9)
+            np.testing.assert_allclose(standing.logdet[whose][looked], logdet[looked])
+            np.testing.assert_array_equal(standing.count[whose][looked], there[looked])
 
-    monkeypatch.setattr(MixedSums, "_stand", checked)
+    monkeypatch.setattr(LateSums, "_look", checked)
     for late in (0.1, 0.5):
         waited.clear()
         monkeypatch.setattr(engines, "LATE", late)

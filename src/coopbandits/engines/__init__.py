@@ -13,15 +13,15 @@ features leave out (docs/engines.md).
 
 from dataclasses import replace
 
-import numpy as np
-
 from coopbandits.arrays import Array, short
 from coopbandits.compositions import ArmJointKernel, Hadamard, Kronecker
 from coopbandits.engines.by_lags import Beliefs, ByLags
 from coopbandits.engines.engine import Algorithm, Engine
 from coopbandits.engines.exchange import Exchange
 from coopbandits.engines.joint import JointWeights, hears_all
+from coopbandits.engines.late import LateSums
 from coopbandits.engines.learnt import LearntPosteriors
+from coopbandits.engines.lone import LoneFeatures, hears_nobody
 from coopbandits.engines.mixed import MixedSums
 from coopbandits.engines.pooled import PooledSums, factors
 from coopbandits.engines.shared import SharedPosteriors
@@ -33,10 +33,8 @@ from coopbandits.policy import Plan, Policy, plan
 from coopbandits.say import Everything
 
 ENGINES = ("exact", "statistics", "sparse", "messages")
-# By how much others' news may be late where posteriors are sparse: see `MixedSums`.
+# By how much others' news may be late where posteriors are sparse: see `LateSums`.
 LATE = 0.1
-# Agents that hear nobody learn one by one; against rounding they start afresh, this much later.
-ALONE = 1.0
 
 __all__ = ["ENGINES", "Algorithm", "Engine", "applies", "continuum_engine", "engine_for"]
 
@@ -165,12 +163,13 @@ def _beliefs(name: str, policy: Policy, network: Network, dim: int) -> Beliefs:
             return SharedPosteriors(policy, worked_out)
         return LearntPosteriors(policy, worked_out)
     basis: Basis = Exact() if policy.features is None else policy.features
-    if name == "sparse" and (np.isfinite(worked_out.lags).sum(axis=1) == 1).all():
-        return MixedSums(policy, worked_out, basis, dim, ALONE)
+    if name == "sparse" and hears_nobody(worked_out):
+        return LoneFeatures(policy, worked_out, basis, dim)
     a = factors(worked_out)
     if a is not None:
         return PooledSums(policy, worked_out, basis, dim, a)
     if name == "statistics" and hears_all(policy, worked_out):
         return JointWeights(policy, worked_out, basis, dim)
-    late = LATE if name == "sparse" else 0.0
-    return MixedSums(policy, worked_out, basis, dim, late)
+    if name == "sparse" and LATE:
+        return LateSums(policy, worked_out, basis, dim, LATE)
+    return MixedSums(policy, worked_out, basis, dim)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
-from coopbandits.compositions import composition
+from coopbandits.compositions import JointKernel, composition
 from coopbandits.engines.record import Record
 from coopbandits.policy import Plan, Policy
 from coopbandits.similarity import Learnt, Loadings
@@ -37,6 +37,21 @@ class Estimates:
         self.U, self.delta = np.zeros((V, N, 0)), np.ones((V, N))
         self.linked = self.agents == np.arange(V)[:, None]
 
+    @classmethod
+    def of(cls, policy: Policy, plan: Plan, *, most: int | None = None) -> "Estimates":
+        """Start with the K_z that is given, of `most` parts, or with none that is learnt."""
+        estimates = cls(policy, plan)
+        if plan.learner is None:
+            assert isinstance(plan.kernel, JointKernel)
+            estimates.give(plan.kernel.K_z, most=most)
+        return estimates
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many agents a view has, and how many parts they share, at most."""
+        N, r = self.U.shape[1:]
+        return N, N if self._plan.learner is not None else r
+
     def give(self, K_z: Array, *, most: int | None = None) -> None:
         """Take a given K_z, of low rank where it is: (V, V). Padding loads on nothing.
 
@@ -64,8 +79,9 @@ class Estimates:
     def refresh(self, t: int, record: Record) -> IntArray:
         """Estimate K_z again for the agents for whom it is due, and return them."""
         similarity, learner = self._policy.similarity, self._plan.learner
+        if learner is None:
+            return np.empty(0, dtype=np.int64)
         assert isinstance(similarity, Learnt)
-        assert learner is not None
         known = record.known(t, self.lags)
         sources = np.isfinite(self.lags).sum(axis=1)
         due = np.flatnonzero(is_due(similarity, known, self._counts, sources))
@@ -78,6 +94,9 @@ class Estimates:
 
     def similarity(self) -> Array:
         """Return each agent's own row of its K_z, 0 for those it does not learn from: (V, V)."""
+        if self._plan.learner is None:
+            assert isinstance(self._plan.kernel, JointKernel)
+            return np.where(np.isfinite(self._plan.lags), self._plan.kernel.K_z, 0.0)
         V = len(self.me)
         rows = np.arange(V)
         mine = self.U[rows, self.me]

@@ -15,15 +15,13 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray
 from coopbandits.engines.sums import Sums
-from coopbandits.statistics import Statistics, half, pairs
+from coopbandits.statistics import half, pairs
 
 # Neighbouring levels of δ differ by this factor; below the last one δ counts as 0.
 _STEP = 1.6
 _LEVELS = 9
 # Views are worked on in batches of about this many numbers.
 _BATCH = 1_000_000
-# So many agents' own parts are integrated out together.
-_TOGETHER = 256
 # So large that a bordered row's own diagonal changes nothing.
 _CORNER = 1e200
 
@@ -79,7 +77,7 @@ class Marginals:
         self._sums, self._ridge = sums, ridge
         m = sums.m
         i, j, self._cell = half(m)
-        self._half = i * m + j
+        self._half, self._diagonal = i * m + j, np.flatnonzero(i == j)
         # after each of the last rounds, of each agent and level: n, log det, b̃, half of S̃
         shape = (sums.depth, agents, _LEVELS)
         self._table = np.zeros((*shape, 2 + m + len(i)))
@@ -167,29 +165,35 @@ class Marginals:
         """Work out those sums that are asked for and not there yet."""
         depth = self._sums.depth
         missing = (after > 0) & (self._made[after % depth, agents, level] != after)
-        if not missing.any():
-            return
-        asked = np.unique(np.column_stack([x[missing] for x in (after, agents, level)]), axis=0)
-        for round_ in np.unique(asked[:, 0]):
-            _, who, at = asked[asked[:, 0] == round_].T
-            for start in range(0, len(who), _TOGETHER):
-                some = slice(start, start + _TOGETHER)
-                self._table[round_ % depth, who[some], at[some]] = self._integrated(
-                    int(round_), who[some], self.levels[at[some]] / self._ridge
-                )
-            self._made[round_ % depth, who, at] = round_
+        for round_ in np.unique(after[missing]):
+            here = missing & (after == round_)
+            asked = np.zeros(self._made.shape[1:], dtype=np.bool_)
+            asked[agents[here], level[here]] = True
+            for agent, at in np.argwhere(asked):
+                self._integrate(int(round_), agent, at)
+            self._made[round_ % depth][asked] = round_
 
-    def _integrated(self, round_: int, agents: IntArray, c: Array) -> Array:
-        """Integrate own parts of variance c·λ out of agents' sums after a round: (k,) -> (k, p)."""
-        m = self._sums.m
-        if not c.any():  # nothing to integrate out
-            sums = Statistics.of(self._sums.rows(round_)[agents], m)
-            return np.column_stack([sums.n, np.zeros(len(c)), sums.b, sums.packed])
-        s, Q, projected = (part[agents] for part in self._sums.spectrum(round_, agents))
-        grown = 1.0 + c[:, None] * s
-        S = (Q * (s / grown)[:, None, :]) @ np.swapaxes(Q, 1, 2)
-        b = (Q @ (projected / grown)[..., None])[..., 0]
-        packed = np.take(S.reshape(len(c), m * m), self._half, axis=1)
-        return np.column_stack(
-            [self._sums.rows(round_)[agents, 0], np.log(grown).sum(axis=1), b, packed]
-        )
+    def _integrate(self, round_: int, agent: int, level: int) -> None:
+        """Integrate an agent's own part out of its sums after a round."""
+        from scipy.linalg.blas import dsymv  # noqa: PLC0415 (heavy)
+        from scipy.linalg.lapack import dpotrf, dpotri  # noqa: PLC0415
+
+        m, c = self._sums.m, self.levels[level] / self._ridge
+        row = self._table[round_ % self._sums.depth, agent, level]
+        sums = self._sums.rows(round_)[agent]
+        S = sums[2 + m :]
+        row[0], row[1] = sums[0], 0.0
+        if c == 0:
+            row[2 : 2 + m], row[2 + m :] = sums[2 : 2 + m], S[self._half]
+            return
+        grown = c * S  # I + cS; columns or rows first is the same
+        grown[:: m + 1] += 1.0
+        L, _ = dpotrf(grown.reshape(m, m).T, lower=1, clean=0, overwrite_a=1)
+        row[1] = 2 * np.log(L.diagonal()).sum()
+        inverse, _ = dpotri(L, lower=1, overwrite_c=1)
+        row[2 : 2 + m] = dsymv(1.0, inverse, sums[2 : 2 + m], lower=1)
+        # S(I + cS)⁻¹ = (I − (I + cS)⁻¹)/c, of which the transposed lower half is the upper one
+        held = inverse.T.reshape(-1)[self._half]
+        held /= -c
+        held[self._diagonal] += 1.0 / c
+        row[2 + m :] = held

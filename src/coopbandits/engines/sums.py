@@ -44,8 +44,8 @@ class Sums:
     def add(self, t: int, record: Record) -> None:
         """Count the observations of round t."""
         phi = self.features(record.observed[t - 1])
-        before = self._rows[(t - 1) % self.depth]
-        self._rows[t % self.depth] = before + Statistics.rows(phi, record.rewards[t - 1])
+        self._rows[t % self.depth] = self._rows[(t - 1) % self.depth]
+        Statistics.add(self._rows[t % self.depth], phi, record.rewards[t - 1])
         self._newest[t % self.depth] = phi
         self.after = t
         self._spectra.pop(t - self.depth, None)
@@ -54,9 +54,9 @@ class Sums:
         """Return the sums after round t: (V, p); 0 before the first."""
         return self._rows[t % self.depth] if t > 0 else np.zeros_like(self._rows[0])
 
-    def newest(self, t: IntArray, agents: IntArray) -> Array:
-        """Return φ of what agents chose in rounds t > 0: (…) -> (…, m)."""
-        return np.asarray(self._newest[t % self.depth, agents])
+    def newest(self, t: int) -> Array:
+        """Return φ of what agents chose in round t: (V, m)."""
+        return np.asarray(self._newest[t % self.depth])
 
     def statistics(self, t: IntArray, agents: IntArray, *, spectrum: bool) -> Statistics:
         """Return the statistics of agents after rounds t: (B, N) -> (B, N, …); 0 for t ≤ 0."""

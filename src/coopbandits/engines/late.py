@@ -1,0 +1,130 @@
+r"""Posteriors from sums of features that stand until there is so much more news.
+
+An agent's own observations count at once. Those of others count when there is a share `late` more
+of them than when all that had arrived was last looked at (`marginals.py`): bounds are then wider
+than they need be, never tighter.
+"""
+
+import numpy as np
+
+from coopbandits.act import draws
+from coopbandits.arrays import Array, BoolArray
+from coopbandits.engines.estimates import Estimates
+from coopbandits.engines.marginals import Marginals, Rotated
+from coopbandits.engines.record import Record
+from coopbandits.engines.standing import Standing
+from coopbandits.engines.sums import Sums
+from coopbandits.engines.views import CutViews, cut_down
+from coopbandits.features import Basis
+from coopbandits.policy import Plan, Policy
+from coopbandits.posterior import Belief, deviation
+from coopbandits.problems.problem import Round
+
+# A given K_z of more parts keeps so many.
+_PARTS = 6
+# Views that are worked on together differ by this share of their agents at most.
+_ALIKE = 0.2
+
+
+class LateSums:
+    """Every agent's posterior from all but the newest of others' news."""
+
+    def __init__(self, policy: Policy, plan: Plan, basis: Basis, dim: int, late: float) -> None:
+        self._policy, self._plan, self._late = policy, plan, late
+        V = len(plan.lags)
+        self._sums = Sums(plan, policy.kernel, basis, dim)
+        self._marginals = Marginals(self._sums, V, policy.ridge)
+        self.estimates = Estimates.of(policy, plan, most=_PARTS)
+        self._views: list[tuple[CutViews, Rotated]] = []
+        self._lags = np.full((V, 0), np.inf)
+        self._standing: Standing | None = None
+
+    def bytes_after(self, rounds: int) -> float:
+        """How much memory the sums take, with a batch of agents; T does not matter."""
+        V, m = len(self._plan.lags), self._sums.m
+        N, r = self.estimates.shape
+        views = 2 * V * N * (r + 4)
+        factor = 3 * ((r + 1) * m + 1) ** 2
+        return (
+            self._sums.bytes + self._marginals.bytes + Standing.bytes(V, m) + 8.0 * (views + factor)
+        )
+
+    def work(self, rounds: int) -> float:
+        """How many operations so many rounds take, roughly."""
+        V, m = len(self._plan.lags), self._sums.m
+        N, r = self.estimates.shape
+        looks = rounds * min(1.0, np.log1p(rounds) / (self._late * rounds))
+        return rounds * (1e6 + V * 20.0 * m**2) + looks * V * (
+            N * (r * m) ** 2 / 2 + ((r + 1.0) * m) ** 3 / 3
+        )
+
+    def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
+        """Return beliefs at all rows of a round's offer: X (M, ·)."""
+        changed = self.estimates.refresh(t, record)
+        if t == 1:
+            joint = draws(self._policy.act)
+            return Belief.nothing(len(offer.agents), int(offer.sizes.max()) if joint else 0)
+        self._sums.add(t - 1, record)
+        if self._standing is None:
+            V, m = len(self._plan.lags), self._sums.m
+            self._standing = Standing(np.zeros((V, m, m)), self._policy.ridge)
+        if changed.size or not self._views:
+            self._cut_down()
+            self._standing.seen[changed] = 0
+        self._look(t, record, self._standing)
+        phi = self._sums.features(X)
+        return believed(self._standing, self._policy, self._plan, offer, X, phi)
+
+    def _look(self, t: int, record: Record, standing: Standing) -> None:
+        """Learn what each agent saw itself, or all that there is where it is so much more."""
+        there = np.maximum(t - self._lags, 0.0).sum(axis=1)
+        due = there >= np.maximum((1 + self._late) * standing.seen, 1)
+        standing.learn(~due, self._sums.newest(t - 1), record.rewards[t - 2])
+        for views, rotated in self._views:
+            at = np.flatnonzero(due[views.whose])
+            if at.size:
+                seen = self._marginals.of(views.after(t)[at], views.agents[at], rotated.part(at))
+                standing.stand(views.whose[at], *seen)
+
+    @property
+    def refreshes(self) -> int:
+        """A number that grows whenever some agent's K_z is estimated again."""
+        return self.estimates.refreshes
+
+    def similarity(self) -> Array:
+        """Return what each agent takes the others' news to be worth: (V, V)."""
+        return self.estimates.similarity()
+
+    def _cut_down(self) -> None:
+        def fits(views: int, fewest: int, most: int, r: int) -> bool:
+            return most <= (1 + _ALIKE) * fewest
+
+        self._marginals.reach(float(self.estimates.delta.max()))
+        self._views = [
+            (views, self._marginals.rotated(views.U, views.delta, views.me))
+            for views in cut_down(self.estimates, fits)
+        ]
+        self._lags = np.where(self.estimates.linked, self.estimates.lags, np.inf)
+
+
+def believed(
+    standing: Standing, policy: Policy, plan: Plan, offer: Round, X: Array, phi: Array
+) -> Belief:
+    """Ask every agent about its own rows of an offer: X (M, ·), φ (M, m)."""
+    joint = draws(policy.act)
+    K = int(offer.sizes.max())
+    place = np.arange(K)
+    rows = offer.starts[:, None] + np.minimum(place, offer.sizes[:, None] - 1)
+    real = place < offer.sizes[:, None]
+    mean, variance, covariance = standing.ask(phi[rows], joint=joint)
+    beyond = plan.outside(offer.agents, X, phi)
+    if covariance is not None:
+        covariance = (covariance * real[:, None, :])[real]
+        covariance += plan.outside_jointly(offer.agents, X, phi, beyond)
+    return Belief(
+        mean[real],
+        deviation(variance[real] + beyond),
+        standing.logdet[offer.agents],
+        standing.count[offer.agents],
+        covariance,
+    )
