@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coopbandits.statistics import Statistics, inverted
+from coopbandits.statistics import Statistics
 from coopbandits.weights import Weights
 from reference import formulas
 
@@ -31,9 +31,3 @@ def test_pooled_sums_give_the_posterior_of_all_observations(rng, own):
         np.testing.assert_allclose(mean[0], expected[0], atol=1e-9)
         np.testing.assert_allclose(ridge * Z[0] @ Z[0].T, expected[1], atol=1e-9)
         assert logdet[0] == pytest.approx(expected[2], rel=1e-9)
-
-
-def test_a_bordered_factor_inverts(rng):
-    A = rng.normal(size=(2, 3, 5, 8))
-    P = A @ np.swapaxes(A, -1, -2)
-    np.testing.assert_allclose(inverted(P), np.linalg.inv(P), rtol=1e-8)

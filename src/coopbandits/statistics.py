@@ -123,21 +123,6 @@ def half(m: int) -> tuple[IntArray, IntArray, IntArray]:
     return i, j, cell
 
 
-def inverted(P: Array) -> Array:
-    """Return P⁻¹ of positive definite matrices, faster than by elimination: (…, m, m).
-
-    One Cholesky factor of P bordered by the identity holds L⁻ᵀ.
-    """
-    m = P.shape[-1]
-    bordered = np.zeros((*P.shape[:-2], 2 * m, 2 * m))
-    bordered[..., :m, :m] = P
-    index = np.arange(m)
-    bordered[..., m + index, index] = 1.0
-    bordered[..., m + index, m + index] = 1e200  # so large that it changes nothing
-    half_inverse = np.linalg.cholesky(bordered)[..., m:, :m]
-    return np.asarray(half_inverse @ np.swapaxes(half_inverse, -1, -2))
-
-
 def halves(P: Array, h: Array, bound: Array) -> tuple[Array, Array]:
     """Return ½hᵀP⁻¹h and ½ log det P, given a bound above hᵀP⁻¹h: (…, m, m), (…, m), (…).
 

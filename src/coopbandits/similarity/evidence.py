@@ -279,6 +279,9 @@ def _packed(places: Array, rho: Array, me: IntArray) -> Loadings:
 
 
 def _taken(groups: Groups, index: IntArray | slice) -> Groups:
+    """Take some views, in order."""
+    if not isinstance(index, slice) and len(index) == len(groups.noise):
+        return groups  # all of them
     contexts = groups.contexts
     return Groups(
         shared=groups.shared.take(index),

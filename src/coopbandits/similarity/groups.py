@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.statistics import Statistics, half, halves, inverted
+from coopbandits.statistics import Statistics, half, halves
 
 # Numbers of evidence closer than this are equal: rounding must not choose.
 CLOSE = 1e-6
@@ -182,20 +182,23 @@ class Groups:
         """Update places and groups in turn, with the evidence weighed as given."""
         m = self.shared.b.shape[-1]
         i, j, cell = half(m)
+        h = len(i)
         twice = np.where(i == j, 1.0, 2.0)  # each cell off the diagonal stands for two
-        S, b = self.shared.packed, self.shared.b
-        S_t, b_t = np.swapaxes(S, 1, 2), np.swapaxes(b, 1, 2)
+        heard = np.concatenate([self.shared.packed, self.shared.b], axis=2)  # (B, N, h + m)
+        heard_t = np.swapaxes(heard, 1, 2)
         noise, others = self.noise[:, None, None], self.others[:, None, :]
+        ratio = self.ratio[:, None, None, None] * np.eye(m)
         members, share = np.ascontiguousarray(np.swapaxes(self.r, 1, 2)), self.share  # (B, G, N)
         alive = share > 0
         for weight in weights:
-            P = (members @ S)[..., cell] + self.ratio[:, None, None, None] * np.eye(m)
-            inverse = inverted(P)
-            mean = (inverse @ (members @ b)[..., None])[..., 0]
+            pooled = members @ heard
+            P = pooled[..., cell] + ratio
+            inverse = np.linalg.inv(P)
+            mean = (inverse @ pooled[..., h:, None])[..., 0]
             second = mean[..., i] * mean[..., j] + noise * inverse[..., i, j]
             # −misfit/2σ², but for what is the same in every group
-            fit = (mean / noise) @ b_t
-            fit -= (second * (0.5 * twice) / noise) @ S_t
+            fit = np.concatenate([second * (-0.5 * twice), mean], axis=2)
+            fit = (fit / noise) @ heard_t
             if self.contexts is not None:
                 fit += np.swapaxes(self.contexts.loglik(np.swapaxes(members, 1, 2)), 1, 2)
             fit *= weight
