@@ -3,6 +3,7 @@
     python benchmarks/similarity.py run er60 path60    # hours; resumes where it stopped
     python benchmarks/similarity.py table              # the tables of docs/similarity.md
     python benchmarks/similarity.py rank               # what a low rank costs MeanEmbedding
+    python benchmarks/similarity.py bound              # evidence, told the true groups at its start
 
 The setting: linear rewards, d = 10, 8 actions a round on
 the unit sphere, noise 0.3, 120 rounds, ridge 1, eta 0.3. Every trial draws its own network, tasks,
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest.mock import patch
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -28,6 +30,8 @@ import coopbandits as cb
 from coopbandits.lab import load_network
 from coopbandits.problems.noise import as_noise
 from coopbandits.problems.problem import Simulated, on_sphere, structure_rng
+from coopbandits.similarity.evidence import EvidenceLearner
+from coopbandits.similarity.groups import Groups
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "similarity.csv"
@@ -260,6 +264,36 @@ def rank() -> None:
                   flush=True)  # fmt: skip
 
 
+def started_from_the_truth(seed: int) -> float:
+    """Play er200, (a), with evidence that starts from the true groups, which no agent knows."""
+    problem = problem_of("a", SETTINGS["er200"], seed)
+    assert problem.similarity is not None
+    alike = problem.similarity.matrix(problem.network)
+    labels = np.unique(alike, axis=0, return_inverse=True)[1].reshape(-1)
+
+    def start(learner: EvidenceLearner) -> np.ndarray:
+        G = learner.similarity.groups
+        return 0.98 * np.eye(G)[labels] + 0.02 / G
+
+    def settle(groups: Groups) -> Groups:  # not annealed: that would melt what it starts from
+        return groups._swept([1.0] * 5)
+
+    with patch.object(EvidenceLearner, "_start", start), patch.object(Groups, "anneal", settle):
+        return trial("er200", "a", "eager", "evidence", seed)
+
+
+def bound(trials: int = 20) -> None:
+    """Print how much of the gap evidence would close if the groups were easy to find."""
+    done = read()
+    alone, oracle = (
+        np.array([done["er200", "a", policy, name, seed] for seed in range(trials)])
+        for policy, name in (("any", "alone"), ("eager", "oracle"))
+    )
+    found = np.array([started_from_the_truth(seed) for seed in range(trials)])
+    value, half = gap_closed(alone, found, oracle)
+    print(f"er200, (a), fits started from the truth: {interval(found)}, {value:.0f}% ± {half:.0f}%")
+
+
 def interval(values: np.ndarray) -> str:
     """Mean ± half of the 95% t-interval."""
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
@@ -338,11 +372,14 @@ def main() -> None:
     runner.add_argument("--only", nargs="*", default=[], help="oracle evidence learned embedding")
     commands.add_parser("table", help="print what has been measured")
     commands.add_parser("rank", help="what does a low rank cost MeanEmbedding?")
+    commands.add_parser("bound", help="what if evidence started from the true groups?")
     options = parser.parse_args()
     if options.command == "table":
         table()
     elif options.command == "rank":
         rank()
+    elif options.command == "bound":
+        bound()
     else:
         run(options.settings, options.scenarios, options.policies, options.trials,
             options.workers, options.only)  # fmt: skip

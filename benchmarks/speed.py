@@ -30,6 +30,8 @@ import coopbandits as cb
 import similarity as scenarios
 from coopbandits.features import Leading, reference
 from coopbandits.lab import load_network
+from coopbandits.lab.experiments.reproduce import paper_experiment
+from coopbandits.lab.experiments.trial import run_task
 from coopbandits.policy import plan
 from coopbandits.posterior import Factor
 
@@ -447,34 +449,20 @@ def figure(row: Row) -> None:
 
 
 def paper() -> Row:
-    """One trial of each algorithm of the paper's figure, V = 200, T = 500, on ER(200, 0.7)."""
-    network = cb.Network.erdos_renyi(200, 0.7, seed=0)
+    """Every algorithm of the paper's figure once, in both setups on four networks."""
+    experiment = paper_experiment(
+        profile="paper", networks=("er", "facebook", "twitch", "caida"), trials=1,
+        data=str(scenarios.NETWORKS),
+    )  # fmt: skip
     seconds: dict[str, float] = {}
-    for setup, problem in (
-        ("1", cb.problems.clustered_linear(network, dim=10, actions=8, noise=1.0, seed=0)),
-        ("2", cb.problems.kernel(network, kernel=RBF, dim=10, actions=8, noise=1.0, seed=0)),
-    ):
-        kernel = LINEAR if setup == "1" else RBF
-        learnt = cb.similarity.MeanEmbedding(1.0, rank=8)
-        alone = {
-            "1": {"LinUCB": cb.LinUCB(), "OFUL": cb.OFUL()},
-            "2": {"KernelUCB": cb.KernelUCB(kernel=RBF), "IGP-UCB": cb.IGPUCB(kernel=RBF)},
-        }[setup]
-        policies = {
-            **alone,
-            "naive": cb.NaiveCooperation(kernel=kernel),
-            "Coop": cb.CoopKernelUCB(kernel=kernel, similarity=learnt),
-            "Dist": cb.DistKernelUCB(kernel=kernel),
-            "Eager": cb.EagerKernelUCB(kernel=kernel, similarity=learnt),
-            "Eager, Evidence": cb.EagerKernelUCB(kernel=kernel),
-        }
-        for name, policy in policies.items():
-            engine = "sparse" if setup == "2" else "auto"
-            run, took = timed(problem, policy, 500, 0, engine=engine)
-            seconds[f"setup {setup}, {name}"] = took
-            print(f"  setup {setup}, {name}: {took:.1f} s, {run.engine}", flush=True)
-    hours = 4 * 100 * sum(seconds.values()) / 2 / 3600
-    return {"seconds": seconds, "hours on two cores, 4 networks, 100 trials": hours}
+    for task in experiment.tasks:
+        start = process_time()
+        run_task(experiment, task)
+        cell = f"{task.cell.problem}, {task.cell.network}, {task.cell.policy}"
+        seconds[cell] = process_time() - start
+        print(f"  {cell}: {seconds[cell]:.1f} s", flush=True)
+    hours = 100 * sum(seconds.values()) / 2 / 3600
+    return {"seconds": seconds, "hours on two cores, 100 trials": hours}
 
 
 ROWS: dict[str, Callable[[], Row]] = {

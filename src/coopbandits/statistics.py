@@ -138,6 +138,12 @@ def halves(P: Array, h: Array, bound: Array) -> tuple[Array, Array]:
     return 0.5 * (bound - diagonal[..., m] ** 2), np.log(diagonal[..., :m]).sum(axis=-1)
 
 
+def log_product(values: Array, axis: int = -1) -> Array:
+    """Return Σ log over an axis, with a logarithm for eight numbers together."""
+    steps = np.arange(0, values.shape[axis], 8)
+    return np.asarray(np.log(np.multiply.reduceat(values, steps, axis=axis)).sum(axis=axis))
+
+
 def coupled(U: Array, shared: Statistics) -> tuple[Array, Array]:
     """Pool agents whose weights are Σ_k U_uk g_k: what they say about all g_k at once.
 

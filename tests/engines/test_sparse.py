@@ -94,6 +94,17 @@ def test_agents_alone_learn_one_by_one_what_they_would_learn_at_once(make):
         np.testing.assert_array_equal(one.actions, two.actions)
 
 
+def test_agents_alone_whose_functions_vary_more_or_less_than_others_do():
+    network = cb.Network.from_edges([], agents=3)
+    known = cb.similarity.Known(matrix=np.diag([2.5, 0.3, 1.0]))
+    policy = cb.EagerKernelUCB(
+        kernel=RBF(1.5), similarity=known, ridge=0.6, eta=0.7, features=BASES["nystrom"]
+    )
+    runs = [played(ragged(network, 3, rounds=20), policy, e, 20) for e in ("sparse", "messages")]
+    np.testing.assert_array_equal(runs[0].actions, runs[1].actions)
+    np.testing.assert_array_equal(runs[0].similarity(20), np.diag([2.5, 0.3, 1.0]))
+
+
 @pytest.mark.parametrize("similarity", [*LEARNT, "known"])
 def test_features_that_are_the_kernel_change_nothing(similarity, impatient):
     network = NETWORKS["grid"]

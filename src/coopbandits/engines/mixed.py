@@ -16,7 +16,7 @@ from coopbandits.features import Basis
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, deviation
 from coopbandits.problems.problem import Round
-from coopbandits.statistics import Statistics, unpacked
+from coopbandits.statistics import Statistics, log_product, unpacked
 from coopbandits.weights import OwnPart, Weights
 
 # Views are worked on in batches of about this many numbers.
@@ -135,7 +135,7 @@ class MixedSums:
             b = np.swapaxes(np.swapaxes(projected / grown, 0, 1) @ np.swapaxes(Q, 1, 2), 0, 1)
             blocks += weight @ S
             c += np.swapaxes(loading, 1, 2) @ b
-            logdet += (_log_product(grown) * here).sum(axis=1)
+            logdet += (log_product(grown) * here).sum(axis=1)
         mine = Statistics.of(self._sums.rows(t - 1)[views.whose], m)
         own = OwnPart(views.U[rows, views.me], views.delta[rows, views.me], mine.S, mine.b)
         return Weights.of(*unpacked(blocks, c), own, logdet, ridge), count.astype(np.int64)
@@ -159,11 +159,3 @@ class MixedSums:
 
         cut = cut_down(self.estimates, fits)
         return [views.widened(V) if widest < views.agents.shape[1] else views for views in cut]
-
-
-def _log_product(values: Array) -> Array:
-    """Return Σ log over the last axis, with a logarithm for eight numbers together."""
-    total = np.zeros(values.shape[:-1])
-    for start in range(0, values.shape[-1], 8):
-        total += np.log(values[..., start : start + 8].prod(axis=-1))
-    return total

@@ -132,9 +132,7 @@ class EvidenceLearner:
         law = self._laws(views, statistics) if self.similarity.contexts else None
         alone = statistics.log_evidence(noise[:, None], ratio[:, None])
         B = len(views.me)
-        # the same uneven start in every view: which group an agent starts in depends on it alone
         G = self.similarity.groups
-        start = np.random.default_rng(0).dirichlet(np.ones(G), size=self.agents)[views.agents]
         others = views.others & sane
         groups = Groups(
             shared=statistics,
@@ -143,7 +141,7 @@ class EvidenceLearner:
             ratio=ratio,
             others=others,
             contexts=None,
-            r=start * others[..., None],
+            r=self._start()[views.agents] * others[..., None],
             share=np.full((B, G), 1.0 / G),
         )
         places, rho, score = _best(groups, alone, views.me)
@@ -157,6 +155,10 @@ class EvidenceLearner:
         silent = ~sane
         silent[np.arange(B), views.me] &= views.heard[np.arange(B), views.me]
         return _packed(np.where(silent[..., None], 0.0, places), rho, views.me)
+
+    def _start(self) -> Array:
+        """Return an uneven start that depends on each agent alone, not on the view: (V, G)."""
+        return np.random.default_rng(0).dirichlet(np.ones(self.similarity.groups), size=self.agents)
 
     def _features(self, p: int) -> int:
         """How many features m make summaries of p numbers?"""

@@ -16,8 +16,10 @@ from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
-from coopbandits.statistics import Statistics, coupled
+from coopbandits.statistics import Statistics, coupled, log_product
 
+# Views are worked on in blocks of about this many numbers, which fit into a processor's cache.
+_BLOCK = 200_000
 _DELTAS = np.concatenate([[1e-4], np.geomspace(1e-3, 1.0, 13)])
 
 
@@ -92,11 +94,18 @@ class LearnedLearner(RewardLearner):
         table = self.read(views)
         sane = views.heard & ~outlandish(table, views.index, views.heard)
         noise, ratio = levels(table, views.index, sane, self.similarity.noise)
-        statistics = table.take(views.index)
-        U, delta = start(statistics, ratio, min(self.similarity.rank, views.heard.shape[1]))
-        for _ in range(self.similarity.steps):
-            U, delta = climb(statistics, U, delta, noise, ratio)
-        U = U * sane[..., None]
+        (B, N), m = views.index.shape, table.b.shape[-1]
+        r = min(self.similarity.rank, N)
+        U, delta = np.empty((B, N, r)), np.empty((B, N))
+        size = max(1, _BLOCK // (N * m * m))
+        for first in range(0, B, size):
+            some = slice(first, first + size)
+            statistics = table.take(views.index[some])
+            now = start(statistics, ratio[some], r)
+            for _ in range(self.similarity.steps):
+                now = climb(statistics, *now, noise[some], ratio[some])
+            U[some], delta[some] = now
+        U *= sane[..., None]
         size = (U**2).sum(axis=2) + delta
         U, delta = U / np.sqrt(size)[..., None], delta / size
         return Loadings(U, np.where(views.heard, delta, 1.0))
@@ -108,9 +117,10 @@ def start(statistics: Statistics, ratio: Array, rank: int) -> tuple[Array, Array
     theta = (Q @ (projected / (s + ratio[:, None, None]))[..., None])[..., 0]
     length = np.sqrt((theta**2).sum(axis=-1, keepdims=True))
     theta = theta / np.where(length > 0, length, 1.0)
-    values, vectors = np.linalg.eigh(theta @ np.swapaxes(theta, 1, 2))
-    U = vectors[:, :, -rank:] * np.sqrt(np.maximum(values[:, None, -rank:], 0.0))
-    U = np.sqrt(0.5) * U
+    # the leading parts of θθᵀ are θ times the leading directions of θᵀθ, of which there are m
+    directions = np.linalg.eigh(np.swapaxes(theta, 1, 2) @ theta)[1][:, :, -rank:]
+    U = np.zeros((*theta.shape[:2], rank))
+    U[..., rank - directions.shape[2] :] = np.sqrt(0.5) * (theta @ directions)
     return U, np.full(U.shape[:2], 0.5)
 
 
@@ -140,14 +150,18 @@ def climb(
     s, Q, projected = statistics.spectrum
     product = (U[..., :, None] * U[..., None, :]).reshape(B, N, r * r)
     moment = (product @ second.reshape(B, r * r, m * m)).reshape(B, N, m, m)
-    moment = np.einsum("bnij,bnik,bnkj->bnj", Q, moment, Q)
-    mine = np.einsum("bnij,bni->bnj", Q, U @ mean)
+    moment = ((moment @ Q) * Q).sum(axis=2)
+    mine = ((U @ mean)[:, :, None, :] @ Q)[:, :, 0]
+    # features first: sums over them are then sums of whole arrays
+    fixed = np.ascontiguousarray(np.moveaxis(s * moment - 2 * projected * mine, -1, 0))
+    gained = np.ascontiguousarray(np.moveaxis(projected**2, -1, 0))
+    s = np.ascontiguousarray(np.moveaxis(s, -1, 0))
     best, choice = np.full((B, N), -np.inf), delta
     for candidate in [delta, *(np.full((B, N), value) for value in _DELTAS)]:
-        share = (candidate / ratio[:, None])[..., None]
+        share = candidate / ratio[:, None]
         grown = 1.0 + share * s
-        misfit = (s * moment - 2 * projected * mine - share * projected**2) / grown
-        value = -0.5 * (np.log(grown) + misfit / noise[:, None, None]).sum(axis=-1)
+        misfit = ((fixed - share * gained) / grown).sum(axis=0)
+        value = -0.5 * (log_product(grown, axis=0) + misfit / noise[:, None])
         better = value > best
         best, choice = np.where(better, value, best), np.where(better, candidate, choice)
     return U, choice
