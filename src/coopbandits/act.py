@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import CAME_LATER, Array, IntArray, as_count, short
+from coopbandits.arrays import CAME_LATER, Array, BoolArray, IntArray, as_count, short
 from coopbandits.errors import LocalProtocolError, ParameterError
 from coopbandits.network import Network
 
@@ -138,6 +138,17 @@ class FollowCentre:
         """Return each agent's centre, −1 for the centres."""
         of = network.centres(ttl).of
         return np.where(of == np.arange(len(network)), -1, of)
+
+    def follow_each(self, arms: Array, offered: Array, real: BoolArray) -> IntArray:
+        """Do as `follow` does for F agents at once: (F, d), (F, K, d), (F, K) -> (F,)."""
+        distances = np.linalg.norm(offered - arms[:, None, :], axis=2)
+        least = np.where(real, distances, np.inf).min(axis=1)
+        furthest = np.where(real, distances, 0.0).max(axis=1)
+        nearest = np.argmax(real & (distances <= least[:, None] * (1 + TIE)), axis=1)
+        alike = furthest - least <= 2 * TIE * furthest
+        for f in np.flatnonzero((least > 0) & (alike | (self.follow_rule == "same"))):
+            self.follow(arms[f], offered[f][real[f]])  # which refuses where it must
+        return nearest
 
     def follow(self, arm: Array, offered: Array) -> int:
         """Return the offered action that is the arm, or nearest to it."""

@@ -21,6 +21,9 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray
 
+# Products are added in batches of about this many numbers, which stay in a core's cache.
+_CACHE = 30_000
+
 # s (…, m), Q (…, m, m), Qᵀb (…, m)
 Spectrum = tuple[Array, Array, Array]
 
@@ -50,7 +53,11 @@ class Statistics:
         sums[:, 0] += 1.0
         sums[:, 1] += y**2
         sums[:, 2 : 2 + m] += phi * y[:, None]
-        sums[:, 2 + m :].reshape(k, m, m)[...] += phi[:, :, None] * phi[:, None, :]
+        S = sums[:, 2 + m :].reshape(k, m, m)
+        size = max(1, _CACHE // m**2)
+        for start in range(0, k, size):
+            some = phi[start : start + size]
+            S[start : start + size] += some[:, :, None] * some[:, None, :]
 
     @staticmethod
     def width(m: int) -> int:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,39 @@ def test_following_knows_no_unit():
 def test_an_unknown_rule_to_follow_is_refused():
     with pytest.raises(ParameterError, match="'nearest' or 'same'"):
         cb.DistKernelUCB(kernel=cb.kernels.RBF(), follow="blindly")
+
+
+def test_many_followers_at_once_do_what_each_does_alone(rng):
+    act = cb.act.FollowCentre()
+    offered, arms = rng.integers(-2, 3, size=(60, 4, 2)).astype(float), rng.normal(size=(60, 2))
+    arms[::3] = offered[::3, 2]  # some arms are offered again
+    sizes = rng.integers(1, 5, size=60)
+    sizes[::3] = 4
+    real = np.arange(4) < sizes[:, None]
+    expected = [act.follow(a, X[:n]) for a, X, n in zip(arms, offered, sizes, strict=True)]
+    np.testing.assert_array_equal(act.follow_each(arms, offered, real), expected)
+    with pytest.raises(LocalProtocolError, match="follow='same' needs one fixed decision set"):
+        cb.act.FollowCentre("same").follow_each(arms, offered, real)
+    same = cb.act.FollowCentre("same").follow_each(arms[::3], offered[::3], real[::3])
+    np.testing.assert_array_equal(same, expected[::3])
+    labels = np.eye(5)
+    with pytest.raises(LocalProtocolError, match="equally far from each other"):
+        act.follow_each(labels[:1], labels[None, 1:], real[:1])
+
+
+def test_an_act_of_ones_own_may_have_followers():
+    class Last(cb.act.UpperBound):
+        """Everyone follows agent 0, to the last action that is offered."""
+
+        def leaders(self, network, ttl):
+            return np.where(np.arange(len(network)) == 0, -1, 0)
+
+        def follow(self, arm, offered):
+            return len(offered) - 1
+
+    policy = replace(cb.NaiveCooperation(kernel=cb.kernels.Linear()), act=Last())
+    problem = ragged(cb.Network.complete(4), 3)
+    for engine in ("exact", "statistics", "messages"):
+        run = cb.play(problem, policy, rounds=6, seed=1, engine=engine)
+        last = [problem.round(t, 1).sizes[1:] - 1 for t in range(4, 7)]
+        np.testing.assert_array_equal(run.actions[3:, 1:], last)

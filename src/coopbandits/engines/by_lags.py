@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from coopbandits.act import draws, first_best
+from coopbandits.act import FollowCentre, draws, first_best
 from coopbandits.agent import agent_rng
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.covariances import drawn
@@ -110,11 +110,9 @@ class ByLags:
         """Choose a row for each agent of this turn."""
         chosen = np.full(len(self._rngs), -1)
         follows = self._plan.leader_lags < t
-        for v in turn[follows[turn]]:
-            before = t - 1 - int(self._plan.leader_lags[v])
-            arm = self._record.contexts[before, self._plan.leaders[v], : offer.contexts.shape[1]]
-            rows = offer.starts[v] + np.arange(offer.sizes[v])
-            chosen[v] = rows[self._policy.act.follow(arm, offer.contexts[rows])]
+        if follows[turn].any():
+            followers = turn[follows[turn]]
+            chosen[followers] = self._follow(t, offer, followers)
         if self._policy.act.judges:
             judging = np.zeros(len(chosen), dtype=np.bool_)
             judging[turn] = ~follows[turn]
@@ -125,6 +123,21 @@ class ByLags:
         for v in turn[chosen[turn] < 0]:  # knows nothing, or acts at random
             chosen[v] = offer.starts[v] + self._rngs[v].integers(offer.sizes[v])
         return chosen[turn]
+
+    def _follow(self, t: int, offer: Round, followers: IntArray) -> IntArray:
+        """Choose what is nearest to the last arm that each follower has heard of: (F,)."""
+        act = self._policy.act
+        before = t - 1 - self._plan.leader_lags[followers].astype(np.int64)
+        dim = offer.contexts.shape[1]
+        arms = self._record.contexts[before, self._plan.leaders[followers], :dim]
+        starts, sizes = offer.starts[followers], offer.sizes[followers]
+        if not isinstance(act, FollowCentre):  # an act of one's own
+            ends = starts + sizes
+            offered = [offer.contexts[a:b] for a, b in zip(starts, ends, strict=True)]
+            return starts + np.array([act.follow(*p) for p in zip(arms, offered, strict=True)])
+        place = np.arange(int(sizes.max()))
+        rows = starts[:, None] + np.minimum(place, sizes[:, None] - 1)
+        return starts + act.follow_each(arms, offer.contexts[rows], place < sizes[:, None])
 
     def _judge(self, offer: Round, belief: Belief, knows: BoolArray) -> IntArray:
         """Return the row that each agent rates best: (V,), right for those that know something."""

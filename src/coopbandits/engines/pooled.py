@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from coopbandits.act import draws
-from coopbandits.arrays import Array, BoolArray
+from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel
 from coopbandits.covariances import own_products
 from coopbandits.engines.record import Record
@@ -78,7 +78,6 @@ class PooledSums:
         self._sums.add(t - 1, record)
         phi = self._sums.features(X)
         m, ridge = self._sums.m, self._policy.ridge
-        totals = self._totals(t)
         beyond = self._plan.outside(offer.agents, X, phi)
         # each kind's rows together, padded to as many as its largest has
         wanted = np.flatnonzero(judging[offer.agents])
@@ -86,6 +85,7 @@ class PooledSums:
         kinds, first, counts = np.unique(
             self._kind[offer.agents[wanted]], return_index=True, return_counts=True
         )
+        totals = self._totals(t, kinds)
         cell = half(m)[2]
         size = max(1, int(_BATCH // (m + int(counts.max(initial=1)) + 1) ** 2))
         for start in range(0, len(kinds), size):
@@ -93,7 +93,7 @@ class PooledSums:
             K = int(counts[some].max())
             at = first[some, None] + np.minimum(np.arange(K), counts[some, None] - 1)
             rows = wanted[at]
-            total = totals[kinds[some]]
+            total = totals[some]
             A = total[:, 1 + m :][:, cell] + ridge * np.eye(m)
             mean, Z, logdet = solved(A, total[:, 1 : 1 + m], phi[rows], np.zeros(len(rows)), ridge)
             real = np.arange(K) < counts[some, None]
@@ -119,17 +119,17 @@ class PooledSums:
         assert isinstance(self._plan.kernel, JointKernel)
         return np.where(np.isfinite(self._plan.lags), self._plan.kernel.K_z, 0.0)
 
-    def _totals(self, t: int) -> Array:
-        """Return the sums of all that each kind of agent has heard: count, c, half of A's cells."""
+    def _totals(self, t: int, kinds: IntArray) -> Array:
+        """Return the sums of all that kinds of agents have heard: count, c, half of A's cells."""
         m = self._sums.m
         i, j, _ = half(m)
         a = self._a[:, None]
-        total = np.zeros((self._kinds, 1 + m + len(i)))
+        total = np.zeros((len(kinds), 1 + m + len(i)))
         for lag, heard in self._weights.items():
             if t - lag >= 1:
                 sums = Statistics.of(self._sums.rows(t - lag), m)
                 table = np.column_stack([sums.n, a * sums.b, a**2 * sums.S[:, i, j]])
-                total += heard @ table
+                total += (heard if len(kinds) == self._kinds else heard[kinds]) @ table
         return total
 
 

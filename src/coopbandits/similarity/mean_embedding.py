@@ -154,7 +154,7 @@ class EmbeddingLearner:
         return self.embedded(sums)
 
     def distances(self, views: Views) -> Array:
-        """Return the MMD between all agents of each view: (B, N, N)."""
+        """Return the MMD between all rows of the views' table: (P, P)."""
         sums = views.table[:, 1:]
         n = np.maximum(sums[:, 0], 1.0)
         total, own = sums[:, 1:-1], sums[:, -1]
@@ -172,15 +172,18 @@ class EmbeddingLearner:
             within = np.where(n > 1, (n**2 * within - own) / pairs, within)
         squared = within[:, None] - 2 * cross + within[None, :]
         np.fill_diagonal(squared, 0.0)
-        distance = np.sqrt(np.where(squared > rounding, squared, 0.0))
-        return np.asarray(distance[views.index[:, :, None], views.index[:, None, :]])
+        return np.sqrt(np.where(squared > rounding, squared, 0.0))
 
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
         similarity, distance = self.similarity, self.distances(views)
         heard = views.heard & (views.table[:, 1] > 0)[views.index]
-        scale = self._scales(distance, heard)
-        K_z = np.exp(-distance / scale[:, None, None])
+        pairs = views.index[:, :, None], views.index[:, None, :]
+        if isinstance(similarity.bandwidth, str):
+            distance = distance[pairs]
+            K_z = np.exp(-distance / _medians(distance, heard)[:, None, None])
+        else:
+            K_z = np.exp(-distance / (2 * similarity.bandwidth**2))[pairs]
         # who has not been heard from is like nobody but itself: δ = 1
         K_z *= heard[:, :, None] & heard[:, None, :]
         if similarity.unbiased or similarity.rank is None:
@@ -197,18 +200,16 @@ class EmbeddingLearner:
         psi = self.basis.features(self.kernel, X)
         return np.hstack([np.ones((len(X), 1)), psi, (psi**2).sum(axis=1, keepdims=True)])
 
-    def _scales(self, distance: Array, heard: BoolArray) -> Array:
-        """Return 2σ_z² in each view: (B,)."""
-        bandwidth = self.similarity.bandwidth
-        if not isinstance(bandwidth, str):
-            return np.full(len(distance), 2 * bandwidth**2)
-        above = np.triu(np.ones(distance.shape[1:], dtype=np.bool_), 1)
-        pairs = heard[:, :, None] & heard[:, None, :] & above
-        medians = [
-            float(np.median(d[p])) if p.any() else 1.0 for d, p in zip(distance, pairs, strict=True)
-        ]
-        # half of the agents at one place: any scale calls these alike and the others strangers
-        return np.maximum(medians, 1e-12)
+
+def _medians(distance: Array, heard: BoolArray) -> Array:
+    """Return 2σ_z² by the median rule in each view: (B, N, N), (B, N) -> (B,)."""
+    above = np.triu(np.ones(distance.shape[1:], dtype=np.bool_), 1)
+    pairs = heard[:, :, None] & heard[:, None, :] & above
+    medians = [
+        float(np.median(d[p])) if p.any() else 1.0 for d, p in zip(distance, pairs, strict=True)
+    ]
+    # half of the agents at one place: any scale calls these alike and the others strangers
+    return np.maximum(medians, 1e-12)
 
 
 @dataclass(frozen=True, eq=False)
