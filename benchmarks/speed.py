@@ -216,7 +216,7 @@ def evidence() -> Row:
     V, N, m, G = 200, 140, 10, 12
     h = m * (m + 1) // 2
     # groups are fitted in 15 + 2·2 sweeps, each two products of (G, N) and (N, h), and inverted
-    sweep = 4 * G * N * (h + m) + G * (8 * m**3 / 3 + 2 * m**3)
+    sweep = 4 * G * N * (h + m) + G * 2 * m**3
     judged = 2 * N * (m**3 / 3 + 4 * m**2) + 150 * m**3 / 3 + 2 * 4 * N * m**3
     posterior = 2 * 6 * 60 * h + (4 * m) ** 3 / 3  # few parts of few agents, over all rounds
     flops = estimates * V * (19 * sweep + judged) + 500 * V * posterior

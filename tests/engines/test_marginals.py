@@ -66,6 +66,15 @@ def test_marginals_are_the_posterior_of_all_observations_under_the_rounded_simil
         assert count[view] == after[view].sum()
 
 
+def test_a_ridge_that_is_too_small_for_the_sums_is_told(rng, heard):
+    sums = heard[0]
+    sums.rows(4)[:, 2 + M :] = -np.eye(M).reshape(-1)  # as rounding may leave them
+    marginals = Marginals(sums, V, 1e-9)
+    views = marginals.rotated(np.ones((1, V, 1)), np.ones((1, V)), np.array([0]))
+    with pytest.raises(np.linalg.LinAlgError, match="ridge is too small"):
+        marginals.of(np.full((1, V), 4), np.arange(V)[None], views)
+
+
 def test_own_parts_are_rounded_by_a_quarter_at_most_and_may_grow(rng, heard):
     marginals = Marginals(heard[0], V, RIDGE)
     me = np.zeros(40, dtype=np.int64)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import coopbandits as cb
 from coopbandits import engines
+from coopbandits.engines import late
 from coopbandits.engines.estimates import Estimates
 from coopbandits.engines.late import LateSums
 from coopbandits.errors import ParameterError
@@ -160,12 +161,13 @@ def test_beliefs_are_those_of_all_news_but_the_newest_of_others(similarity, monk
     """Who has looked again believes what follows from all that has arrived; who waits is less sure,
     and what it waits with is a small share.
     """
-    look, waited = LateSums._look, []
+    look, waited, last = LateSums._look, [], {}
     rng = np.random.default_rng(0)
 
     def checked(self, t, record, standing):
         before = standing.seen.copy()
         look(self, t, record, standing)
+        mine = BASES["nystrom"].features(RBF(), record.observed[t - 2])
         phi = rng.normal(size=(len(before), 3, 6))
         mean, variance, _ = standing.ask(phi, joint=False)
         for views, rotated in self._views:
@@ -184,11 +186,27 @@ def test_beliefs_are_those_of_all_news_but_the_newest_of_others(similarity, monk
             np.testing.assert_allclose(mean[whose][looked], expected[looked], atol=1e-9)
             np.testing.assert_allclose(standing.logdet[whose][looked], logdet[looked])
             np.testing.assert_array_equal(standing.count[whose][looked], there[looked])
+            for view, v in enumerate(whose):
+                if looked[view]:
+                    last[v] = all_mean[view], covariance[view], [], []
+                    continue
+                # who waits has learnt, since it looked, what it saw itself
+                prior_mean, prior, own, y = last[v]
+                own.append(mine[v])
+                y.append(record.rewards[t - 2, v])
+                across = prior @ np.array(own).T
+                K = np.array(own) @ across + np.eye(len(y))
+                learnt = prior_mean + across @ np.linalg.solve(K, y - np.array(own) @ prior_mean)
+                left = prior - across @ np.linalg.solve(K, across.T)
+                np.testing.assert_allclose(mean[v], phi[v] @ learnt, atol=1e-8)
+                spread = np.einsum("km,ml,kl->k", phi[v], left, phi[v])
+                np.testing.assert_allclose(variance[v], spread, atol=1e-8)
+                assert standing.count[v] == seen[view] + len(y)
 
     monkeypatch.setattr(LateSums, "_look", checked)
-    for late in (0.1, 0.5):
+    for share in (0.1, 0.5):
         waited.clear()
-        monkeypatch.setattr(engines, "LATE", late)
+        monkeypatch.setattr(engines, "LATE", share)
         network = cb.Network.erdos_renyi(12, 0.5, seed=1)
         problem = cb.problems.clustered_linear(network, dim=3, clusters=np.arange(12) % 3)
         policy = cb.EagerKernelUCB(
@@ -196,6 +214,37 @@ def test_beliefs_are_those_of_all_news_but_the_newest_of_others(similarity, monk
         )
         played(problem, policy, "sparse", rounds=40)
         assert np.concatenate(waited).any()  # it does wait
+
+
+def test_an_agent_that_is_one_of_nobody_and_varies_not_at_all():
+    network = cb.Network.path(3)
+    K_z = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    policy = cb.EagerKernelUCB(
+        kernel=RBF(), similarity=cb.similarity.Known(matrix=K_z), features=BASES["nystrom"]
+    )
+    problem = ragged(network, 3)
+    one, two = (played(problem, policy, engine) for engine in ("sparse", "messages"))
+    np.testing.assert_array_equal(one.actions[:, 2], two.actions[:, 2])
+
+
+@pytest.mark.parametrize("make", [cb.EagerKernelUCB, cb.EagerKernelTS])
+def test_offers_in_batches_are_all_offers_at_once(make, monkeypatch):
+    network = NETWORKS["two parts"]
+    policy = make(
+        kernel=RBF(), similarity=LEARNT["rank"], ttl=2, eta=0.7, features=BASES["nystrom"]
+    )
+    whole = played(ragged(network, 3, rounds=20), policy, "sparse", 20)
+    monkeypatch.setattr(late, "_BATCH", 60)
+    assert len(late._batches(np.array([1, 5, 2, 3]), 6, joint=True)) > 1
+    parts = played(ragged(network, 3, rounds=20), policy, "sparse", 20)
+    np.testing.assert_array_equal(whole.actions, parts.actions)
+
+
+def test_sums_that_do_not_fit_are_refused_before_they_are_made():
+    problem = cb.problems.kernel(cb.Network.complete(30), dim=5)
+    for policy in (cb.KernelUCB(kernel=RBF()), cb.EagerKernelUCB(kernel=RBF())):
+        with pytest.raises(ParameterError, match="memory_limit"):
+            cb.play(problem, policy, rounds=5, engine="sparse", memory_limit=1e5)
 
 
 def test_the_reference_tells_about_every_context_of_the_sample_up_to_the_tolerance(rng):

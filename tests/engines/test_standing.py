@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from coopbandits.engines import standing as standing_module
 from coopbandits.engines.standing import Standing
 
 V, M, RIDGE = 4, 3, 0.6
@@ -30,7 +31,9 @@ def agrees(standing, v, prior, phi, y, asked):
 
 
 @pytest.mark.parametrize("rounds", [1, 16, 40])
-def test_one_at_a_time_is_all_at_once_whoever_learns(rng, rounds):
+@pytest.mark.parametrize("cache", [1, 100_000])
+def test_one_at_a_time_is_all_at_once_whoever_learns(rng, rounds, cache, monkeypatch):
+    monkeypatch.setattr(standing_module, "_CACHE", cache)
     root = rng.normal(size=(V, M, M))
     prior = root @ np.swapaxes(root, 1, 2)
     standing = Standing(prior.copy(), RIDGE)

@@ -130,8 +130,9 @@ def test_many_followers_at_once_do_what_each_does_alone(rng):
         act.follow_each(labels[:1], labels[None, 1:], real[:1])
 
 
-def test_an_act_of_ones_own_may_have_followers():
-    class Last(cb.act.UpperBound):
+@pytest.mark.parametrize("base", [cb.act.UpperBound, cb.act.FollowCentre])
+def test_an_act_of_ones_own_may_have_followers(base):
+    class Last(base):
         """Everyone follows agent 0, to the last action that is offered."""
 
         def leaders(self, network, ttl):

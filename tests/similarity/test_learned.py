@@ -31,6 +31,22 @@ def test_every_step_raises_the_joint_evidence(rng):
         assert before > first + 1.0
 
 
+@pytest.mark.parametrize("rank", [2, 5, 7])
+def test_the_start_has_the_leading_parts_of_what_agents_find_by_themselves(rng, rank):
+    samples = linear_samples(rng, tasks(rng, 3)[np.arange(9) % 3], n=6)
+    sums = np.array([Statistics.rows(phi, y).sum(axis=0) for phi, y in samples])
+    U, delta = start(Statistics.of(sums[None], 5), np.array([0.7]), rank)
+    theta = np.array(
+        [np.linalg.solve(phi.T @ phi + 0.7 * np.eye(5), phi.T @ y) for phi, y in samples]
+    )
+    theta /= np.linalg.norm(theta, axis=1, keepdims=True)
+    values, vectors = np.linalg.eigh(theta @ theta.T)
+    leading = vectors[:, -rank:] * np.sqrt(np.maximum(values[-rank:], 0.0))
+    np.testing.assert_allclose(U[0] @ U[0].T, 0.5 * leading @ leading.T, atol=1e-10)
+    assert U.shape == (1, 9, rank)
+    assert (delta == 0.5).all()
+
+
 def test_learned_finds_agents_of_one_task_when_there_are_data(rng):
     labels = np.arange(9) % 3
     K_z = K_z_of(Learned(steps=40), linear_samples(rng, tasks(rng, 3)[labels], n=80, noise=0.1))

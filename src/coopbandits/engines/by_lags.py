@@ -2,7 +2,8 @@
 
 Who has heard what by when is known beforehand (`Plan.lags`), so no message needs to move. What an
 agent believes is up to a `Beliefs`: exact posteriors shared between agents (`shared.py`), exact
-posteriors under a learnt K_z (`learnt.py`), or sums of fixed size (`statistics.py`).
+posteriors under a learnt K_z (`learnt.py`), or sums of fixed size (`pooled.py`, `joint.py`,
+`mixed.py`, `late.py`, `lone.py`).
 """
 
 from typing import Protocol
@@ -131,7 +132,7 @@ class ByLags:
         dim = offer.contexts.shape[1]
         arms = self._record.contexts[before, self._plan.leaders[followers], :dim]
         starts, sizes = offer.starts[followers], offer.sizes[followers]
-        if not isinstance(act, FollowCentre):  # an act of one's own
+        if not isinstance(act, FollowCentre) or type(act).follow is not FollowCentre.follow:
             ends = starts + sizes
             offered = [offer.contexts[a:b] for a, b in zip(starts, ends, strict=True)]
             return starts + np.array([act.follow(*p) for p in zip(arms, offered, strict=True)])

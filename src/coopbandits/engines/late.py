@@ -1,14 +1,14 @@
 r"""Posteriors from sums of features that stand until there is so much more news.
 
 An agent's own observations count at once. Those of others count when there is a share `late` more
-of them than when all that had arrived was last looked at (`marginals.py`): bounds are then wider
-than they need be, never tighter.
+of them than when all that had arrived was last looked at (`marginals.py`): σ is then larger than
+it need be, never smaller.
 """
 
 import numpy as np
 
 from coopbandits.act import draws
-from coopbandits.arrays import Array, BoolArray
+from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.estimates import Estimates
 from coopbandits.engines.marginals import Marginals, Rotated
 from coopbandits.engines.record import Record
@@ -20,6 +20,8 @@ from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, deviation
 from coopbandits.problems.problem import Round
 
+# Offers are worked on in batches of about this many numbers.
+_BATCH = 300_000
 # A given K_z of more parts keeps so many.
 _PARTS = 6
 # Views that are worked on together differ by this share of their agents at most.
@@ -45,9 +47,9 @@ class LateSums:
         N, r = self.estimates.shape
         views = 2 * V * N * (r + 4)
         factor = 3 * ((r + 1) * m + 1) ** 2
-        return (
-            self._sums.bytes + self._marginals.bytes + Standing.bytes(V, m) + 8.0 * (views + factor)
-        )
+        batches = views + factor + V * m * m + 3 * _BATCH
+        sums = self._sums.bytes + self._marginals.bytes
+        return sums + Standing.bytes(V, m) + 8.0 * batches
 
     def work(self, rounds: int) -> float:
         """How many operations so many rounds take, roughly."""
@@ -79,7 +81,7 @@ class LateSums:
         """Learn what each agent saw itself, or all that there is where it is so much more."""
         there = np.maximum(t - self._lags, 0.0).sum(axis=1)
         due = there >= np.maximum((1 + self._late) * standing.seen, 1)
-        standing.learn(~due, self._sums.newest(t - 1), record.rewards[t - 2])
+        standing.learn(~due, self._sums.newest, record.rewards[t - 2])
         for views, rotated in self._views:
             at = np.flatnonzero(due[views.whose])
             if at.size:
@@ -112,19 +114,41 @@ def believed(
 ) -> Belief:
     """Ask every agent about its own rows of an offer: X (M, ·), φ (M, m)."""
     joint = draws(policy.act)
-    K = int(offer.sizes.max())
-    place = np.arange(K)
-    rows = offer.starts[:, None] + np.minimum(place, offer.sizes[:, None] - 1)
-    real = place < offer.sizes[:, None]
-    mean, variance, covariance = standing.ask(phi[rows], joint=joint)
+    belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if joint else 0)
     beyond = plan.outside(offer.agents, X, phi)
-    if covariance is not None:
-        covariance = (covariance * real[:, None, :])[real]
-        covariance += plan.outside_jointly(offer.agents, X, phi, beyond)
-    return Belief(
-        mean[real],
-        deviation(variance[real] + beyond),
-        standing.logdet[offer.agents],
-        standing.count[offer.agents],
-        covariance,
-    )
+    for agents in _batches(offer.sizes, phi.shape[1], joint=joint):
+        sizes = offer.sizes[agents]
+        place = np.arange(int(sizes.max()))
+        real = place < sizes[:, None]
+        rows = offer.starts[agents][:, None] + np.minimum(place, sizes[:, None] - 1)
+        mean, variance, covariance = standing.ask(phi[rows], agents, joint=joint)
+        row = rows[real]
+        whose = offer.agents[row]
+        if covariance is not None:
+            covariance = (covariance * real[:, None, :])[real]
+            covariance += plan.outside_jointly(whose, X[row], phi[row], beyond[row])
+        Belief(
+            mean[real],
+            deviation(variance[real] + beyond[row]),
+            standing.logdet[whose],
+            standing.count[whose],
+            covariance,
+        ).put(belief, row)
+    return belief
+
+
+def _batches(sizes: IntArray, m: int, *, joint: bool) -> list[IntArray | slice]:
+    """Put agents with like numbers of actions together, as many as are worked on at once."""
+
+    def numbers(agents: int, K: int) -> int:
+        return agents * K * (m + (K if joint else 0))
+
+    if numbers(len(sizes), int(sizes.max())) <= _BATCH:
+        return [slice(None)]  # all of them, as they are
+    batches: list[IntArray | slice] = []
+    order, first = np.argsort(sizes, kind="stable"), 0
+    for last, K in enumerate(sizes[order]):
+        if last > first and numbers(last + 1 - first, int(K)) > _BATCH:
+            batches.append(order[first:last])
+            first = last
+    return [*batches, order[first:]]

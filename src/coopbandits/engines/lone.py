@@ -16,7 +16,7 @@ from coopbandits.problems.problem import Round
 
 def hears_nobody(plan: Plan) -> bool:
     """Tell whether every agent learns from itself alone, by a K_z that is given."""
-    alone = (np.isfinite(plan.lags).sum(axis=1) == 1).all()
+    alone = (np.isfinite(plan.lags).sum(axis=1) == 1).all() and (np.diagonal(plan.lags) == 1).all()
     return bool(alone and plan.learner is None and isinstance(plan.kernel, JointKernel))
 
 

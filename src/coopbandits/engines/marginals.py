@@ -24,6 +24,7 @@ _LEVELS = 9
 _BATCH = 1_000_000
 # So large that a bordered row's own diagonal changes nothing.
 _CORNER = 1e200
+_INDEFINITE = "sums of features are not positive semidefinite: the ridge is too small for them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ def turned(U: Array, delta: Array, me: IntArray) -> tuple[Array, Array]:
     B, N, _ = U.shape
     rows = np.arange(B)
     own = np.sqrt(delta[rows, me])
-    if own.any():  # what the agent has for itself is a part like any other
+    if own.any() or not U.shape[2]:  # what the agent has for itself is a part like any other
         U = np.concatenate([U, np.zeros((B, N, 1))], axis=2)
         U[rows, me, -1] = own
     mine = U[rows, me]
@@ -87,8 +88,8 @@ class Marginals:
 
     @property
     def bytes(self) -> float:
-        """How much memory the levels take."""
-        return float(self._table.nbytes + self._made.nbytes)
+        """How much memory the levels take, with a batch of views."""
+        return float(self._table.nbytes + self._made.nbytes) + 8.0 * _BATCH
 
     def reach(self, largest: float) -> None:
         """Let the levels reach up to the largest δ; what was made at others is forgotten."""
@@ -155,7 +156,7 @@ class Marginals:
         A[np.arange(D), np.arange(D)] += self._ridge
         L, info = dpotrf(A, lower=1, clean=0, overwrite_a=1)
         if info:
-            raise np.linalg.LinAlgError("sums of features are not positive semidefinite")
+            raise np.linalg.LinAlgError(_INDEFINITE)
         gained = 2 * np.log(np.diagonal(L)[:D]).sum() - D * np.log(self._ridge)
         inverse, _ = dtrtri(L[D - m : D, D - m : D], lower=1)
         root = np.tril(inverse).T
@@ -188,7 +189,9 @@ class Marginals:
             return
         grown = c * S  # I + cS; columns or rows first is the same
         grown[:: m + 1] += 1.0
-        L, _ = dpotrf(grown.reshape(m, m).T, lower=1, clean=0, overwrite_a=1)
+        L, info = dpotrf(grown.reshape(m, m).T, lower=1, clean=0, overwrite_a=1)
+        if info:
+            raise np.linalg.LinAlgError(_INDEFINITE)
         row[1] = 2 * np.log(L.diagonal()).sum()
         inverse, _ = dpotri(L, lower=1, overwrite_c=1)
         row[2 : 2 + m] = dsymv(1.0, inverse, sums[2 : 2 + m], lower=1)

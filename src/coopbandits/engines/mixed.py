@@ -41,7 +41,11 @@ class MixedSums:
         N, r = self.estimates.shape
         largest = (r + 1) * self._sums.m + 64
         views = len(self._plan.lags) * N * (r + 4)
-        return self._sums.bytes + 8.0 * (2 * views + 3 * _BATCH + 3 * largest**2)
+        return (
+            self._sums.bytes
+            + self._sums.spectra_bytes
+            + 8.0 * (2 * views + 3 * _BATCH + 3 * largest**2)
+        )
 
     def work(self, rounds: int) -> float:
         """How many operations so many rounds take, roughly."""

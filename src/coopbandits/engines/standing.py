@@ -72,11 +72,13 @@ class Standing:
         if self._used == _BESIDE:
             self._fold()
 
-    def ask(self, phi: Array, *, joint: bool) -> tuple[Array, Array, Array | None]:
-        """Return mean, variance (V, K) and, if asked for, covariance (V, K, K) of (V, K, m)."""
-        mean = (phi @ self.mean[..., None])[..., 0]
-        spread = phi @ self._covariance
-        along = phi @ np.swapaxes(self._beside[:, : self._used], 1, 2)
+    def ask(
+        self, phi: Array, agents: IntArray | slice = slice(None), *, joint: bool
+    ) -> tuple[Array, Array, Array | None]:
+        """Return mean, variance (B, K) and, if asked for, covariance (B, K, K) at (B, K, m)."""
+        mean = (phi @ self.mean[agents][..., None])[..., 0]
+        spread = phi @ self._covariance[agents]
+        along = phi @ np.swapaxes(self._beside[agents, : self._used], 1, 2)
         if joint:
             covariance = spread @ np.swapaxes(phi, 1, 2) - along @ np.swapaxes(along, 1, 2)
             return mean, np.diagonal(covariance, axis1=1, axis2=2), covariance

@@ -15,7 +15,7 @@ class Sums:
 
     Attributes:
         m: How many features there are.
-        after: The last round whose observations are counted.
+        newest: (V, m) the features of what agents chose in the last round.
     """
 
     def __init__(self, plan: Plan, kernel: Kernel, basis: Basis, dim: int) -> None:
@@ -23,19 +23,22 @@ class Sums:
         self.m = basis.size(kernel, dim)
         finite = plan.lags[np.isfinite(plan.lags)]
         self.depth = int(finite.max()) + 1
-        self.after = 0
         shape = (self.depth, len(plan.lags))
         self._rows = np.zeros((*shape, Statistics.width(self.m)))
-        self._newest = np.zeros((*shape, self.m))
+        self.newest: Array = np.zeros((len(plan.lags), self.m))
         # by round: the agents' spectra, and whose have been asked for
         self._spectra: dict[int, tuple[Spectrum, BoolArray]] = {}
         self._outer: dict[int, tuple[Array, Array, Array, Array]] = {}
 
     @property
     def bytes(self) -> float:
-        """How much memory they take."""
-        m = self.m
-        return 8.0 * self.depth * self._rows.shape[1] * (Statistics.width(m) + m * m + 3 * m)
+        """How much memory they take, without spectra."""
+        return 8.0 * self.depth * len(self.newest) * (Statistics.width(self.m) + self.m)
+
+    @property
+    def spectra_bytes(self) -> float:
+        """How much memory all agents' spectra take."""
+        return 8.0 * self.depth * len(self.newest) * (self.m**2 + 2 * self.m)
 
     def features(self, X: Array) -> Array:
         """Return φ at n contexts: (n, d) -> (n, m)."""
@@ -46,17 +49,12 @@ class Sums:
         phi = self.features(record.observed[t - 1])
         self._rows[t % self.depth] = self._rows[(t - 1) % self.depth]
         Statistics.add(self._rows[t % self.depth], phi, record.rewards[t - 1])
-        self._newest[t % self.depth] = phi
-        self.after = t
+        self.newest = phi
         self._spectra.pop(t - self.depth, None)
 
     def rows(self, t: int) -> Array:
         """Return the sums after round t: (V, p); 0 before the first."""
         return self._rows[t % self.depth] if t > 0 else np.zeros_like(self._rows[0])
-
-    def newest(self, t: int) -> Array:
-        """Return φ of what agents chose in round t: (V, m)."""
-        return np.asarray(self._newest[t % self.depth])
 
     def statistics(self, t: IntArray, agents: IntArray, *, spectrum: bool) -> Statistics:
         """Return the statistics of agents after rounds t: (B, N) -> (B, N, …); 0 for t ≤ 0."""
@@ -83,7 +81,7 @@ class Sums:
     def spread(self, t: int) -> tuple[Array, Array, Array, Array]:
         """Return all agents' spectra after round t, and half of each q_kq_kᵀ: (V, m, ·)."""
         if t not in self._outer:
-            s, Q, projected = self.spectrum(t, np.arange(self._newest.shape[1]))
+            s, Q, projected = self.spectrum(t, np.arange(len(self.newest)))
             i, j, _ = half(self.m)
             outer = np.swapaxes(Q[:, i, :] * Q[:, j, :], 1, 2)
             self._outer = {t: (s, Q, projected, outer)}
@@ -91,7 +89,7 @@ class Sums:
 
     def spectrum(self, t: int, agents: IntArray) -> Spectrum:
         """Return all agents' spectra after round t, of which those of some are right."""
-        V, m = self._newest.shape[1:]
+        V, m = self.newest.shape
         if t not in self._spectra:
             nothing = np.zeros((V, m)), np.zeros((V, m, m)), np.zeros((V, m))
             self._spectra[t] = nothing, np.zeros(V, dtype=np.bool_)
