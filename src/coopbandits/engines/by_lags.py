@@ -131,14 +131,13 @@ class ByLags:
         before = t - 1 - self._plan.leader_lags[followers].astype(np.int64)
         dim = offer.contexts.shape[1]
         arms = self._record.contexts[before, self._plan.leaders[followers], :dim]
-        starts, sizes = offer.starts[followers], offer.sizes[followers]
+        starts = offer.starts[followers]
         if not isinstance(act, FollowCentre) or type(act).follow is not FollowCentre.follow:
-            ends = starts + sizes
+            ends = starts + offer.sizes[followers]
             offered = [offer.contexts[a:b] for a, b in zip(starts, ends, strict=True)]
             return starts + np.array([act.follow(*p) for p in zip(arms, offered, strict=True)])
-        place = np.arange(int(sizes.max()))
-        rows = starts[:, None] + np.minimum(place, sizes[:, None] - 1)
-        return starts + act.follow_each(arms, offer.contexts[rows], place < sizes[:, None])
+        rows, real = offer.padded(followers)
+        return starts + act.follow_each(arms, offer.contexts[rows], real)
 
     def _judge(self, offer: Round, belief: Belief, knows: BoolArray) -> IntArray:
         """Return the row that each agent rates best: (V,), right for those that know something."""

@@ -117,10 +117,7 @@ def believed(
     belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if joint else 0)
     beyond = plan.outside(offer.agents, X, phi)
     for agents in _batches(offer.sizes, phi.shape[1], joint=joint):
-        sizes = offer.sizes[agents]
-        place = np.arange(int(sizes.max()))
-        real = place < sizes[:, None]
-        rows = offer.starts[agents][:, None] + np.minimum(place, sizes[:, None] - 1)
+        rows, real = offer.padded(agents)
         mean, variance, covariance = standing.ask(phi[rows], agents, joint=joint)
         row = rows[real]
         whose = offer.agents[row]

@@ -71,12 +71,9 @@ class MixedSums:
         for views in self._views:
             if not judging[views.whose].any():
                 continue
-            sizes, starts = offer.sizes[views.whose], offer.starts[views.whose]
-            place = np.arange(int(sizes.max()))
-            rows = starts[:, None] + np.minimum(place, sizes[:, None] - 1)
+            rows, real = offer.padded(views.whose)
             weights, count = self._pooled(t, views)
             mean, Z, logdet = weights.ask(phi[rows])
-            real = place < sizes[:, None]
             view, column = np.nonzero(real)
             row = rows[view, column]
             variance = self._policy.ridge * np.einsum("bkd,bkd->bk", Z, Z)[view, column]

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import LARGEST, Array, IntArray, short
+from coopbandits.arrays import LARGEST, Array, BoolArray, IntArray, short
 from coopbandits.errors import NonFiniteError, ParameterError, ShapeError
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
@@ -67,6 +67,13 @@ class Round:
     def sizes(self) -> IntArray:
         """(V,) how many actions each agent has."""
         return np.bincount(self.agents)
+
+    def padded(self, agents: IntArray | slice) -> tuple[IntArray, BoolArray]:
+        """Return the rows of B agents, padded with their last, and which are real: (B, K) each."""
+        starts, sizes = self.starts[agents], self.sizes[agents]
+        place = np.arange(int(sizes.max()))
+        rows = starts[:, None] + np.minimum(place, sizes[:, None] - 1)
+        return rows, place < sizes[:, None]
 
 
 @runtime_checkable
