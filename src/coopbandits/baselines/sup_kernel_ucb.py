@@ -122,11 +122,9 @@ class SupKernelPlayer:
     def play(self, t: int, offer: Round) -> IntArray:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""
         check_contexts(self._algorithm.kernel, self._algorithm.ridge, offer)
-        V, K = len(self._rngs), int(offer.sizes.max())
-        # each agent's rows side by side; one that has fewer than K repeats its last
-        rows = offer.starts[:, None] + np.minimum(np.arange(K), offer.sizes[:, None] - 1)
+        rows, left = offer.padded(slice(None))
+        V = len(rows)
         X, rewards = offer.contexts[rows], offer.rewards[rows]
-        left = np.arange(K) < offer.sizes[:, None]
         widths = np.array([self._algorithm.width(int(k), self._rounds) for k in offer.sizes])
         action, knew = np.zeros(V, dtype=np.int64), self._knows.copy()
         climbing, s = np.arange(V), 1

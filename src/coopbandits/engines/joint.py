@@ -110,10 +110,8 @@ class JointWeights:
         beyond = self._plan.outside(agents, X, phi)
         variance, covariance = np.einsum("ri,ri->r", towards, phi) + beyond, None
         if joint:
-            place = np.arange(int(offer.sizes.max()))
-            others = offer.starts[agents, None] + np.minimum(place, offer.sizes[agents, None] - 1)
-            covariance = np.einsum("ri,rki->rk", towards, phi[others])
-            covariance *= place < offer.sizes[agents, None]
+            others, real = offer.padded(agents)
+            covariance = np.einsum("ri,rki->rk", towards, phi[others]) * real
             covariance += self._plan.outside_jointly(agents, X, phi, beyond)
         return Belief(
             np.einsum("ri,ri->r", phi, mean[agents]),
