@@ -292,3 +292,83 @@ def test_views_know_who_the_others_are():
 def test_where_no_similarity_is_given_it_is_learnt_by_evidence():
     for make in (cb.CoopKernelUCB, cb.EagerKernelUCB):
         assert make(kernel=cb.kernels.Linear()).similarity == cb.similarity.Evidence()
+
+
+def uneven_views(rng, widths, wide):
+    """Views of different widths: row u + 1 of the table is what was heard from u."""
+    table = np.ones((wide + 1, 1))
+    table[0] = 0.0
+    index = np.zeros((len(widths), wide), dtype=np.int64)
+    for row, width in enumerate(widths):
+        index[row, :width] = 1 + rng.permutation(wide)[:width]
+    return Views.of(index - 1, np.array([rng.integers(w) for w in widths]), table, index)
+
+
+@pytest.mark.parametrize("most", [1, 7, 40, 10_000])
+def test_batches_lose_padding_and_nothing_else(most):
+    rng = np.random.default_rng(0)
+    widths = [1, 30, 2, 29, 3, 3, 12, 30, 1, 8]
+    views = uneven_views(rng, widths, 30)
+    places = []
+    for rows, part in views.batches(most):
+        places += rows.tolist()
+        width = max(widths[row] for row in rows)
+        assert part.index.shape == (len(rows), width)
+        assert len(rows) == 1 or len(rows) * width <= most
+        assert min(widths[row] for row in rows) >= 0.75 * width
+        for row, agents, heard, me, index in zip(
+            rows, part.agents, part.heard, part.me, part.index, strict=True
+        ):
+            mine = widths[row]
+            assert (agents == views.agents[row, :width]).all()
+            assert heard[:mine].all()
+            assert not heard[mine:].any()
+            assert me == views.me[row]
+            assert (part.table[index] == views.table[views.index[row, :width]]).all()
+    assert sorted(places) == list(range(len(widths)))
+
+
+def test_a_batch_keeps_the_asking_agent_where_nobody_was_heard():
+    views = Views.of(np.array([[0, 1, 2]]), np.array([1]), np.zeros((1, 1)), np.zeros((1, 3), int))
+    ((rows, part),) = views.batches(10)
+    assert rows.tolist() == [0]
+    assert part.agents.tolist() == [[0, 1]]
+
+
+def test_gathered_loadings_are_in_place_and_padding_is_on_its_own():
+    one = Loadings(np.full((1, 2, 1), 0.5), np.full((1, 2), 0.75))
+    two = Loadings(np.full((2, 3, 2), 0.25), np.full((2, 3), 0.875))
+    whole = Loadings.gathered((3, 3), [(np.array([1]), one), (np.array([0, 2]), two)])
+    assert whole.matrix[1] == pytest.approx(np.array([[1, 0.25, 0], [0.25, 1, 0], [0, 0, 1]]))
+    assert (whole.matrix[[0, 2]] == two.matrix).all()
+
+
+@pytest.mark.parametrize(
+    "similarity",
+    [
+        cb.similarity.Evidence(),
+        cb.similarity.Learned(),
+        cb.similarity.MeanEmbedding(0.5),
+        cb.similarity.MeanEmbedding("median", rank=2),
+        cb.similarity.Laplacian.by_evidence(),
+    ],
+)
+def test_a_view_is_estimated_alike_beside_wider_ones(similarity):
+    network = cb.Network.star(12)
+    problem = cb.problems.clustered_linear(network, clusters=[v % 3 for v in range(12)], dim=4)
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=similarity, eta=0.3)
+    learner = similarity.learner(policy.kernel, network)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(12 * 20, 4)) / 2
+    y = problem.expected(np.repeat(np.arange(12), 20), X) + 0.1 * rng.normal(size=len(X))
+    attached = X[:, : learner.attached(4)]
+    table = learner.summaries(X, attached, y).reshape(12, 20, -1).sum(axis=1)
+    table = np.vstack([np.zeros_like(table[:1]), table])
+    index = np.array([np.arange(1, 13), [1, 4, 7, 2] + 8 * [0], [3, 6] + 10 * [0]])
+    me = np.array([0, 1, 0])
+    together = learner.estimate(Views.of(index - 1, me, table, index)).matrix
+    for row, width in enumerate([12, 4, 2]):
+        at = [row], slice(width)
+        alone = learner.estimate(Views.of(index[at] - 1, me[[row]], table, index[at])).matrix[0]
+        assert together[row, :width, :width] == pytest.approx(alone, abs=1e-9)
+        assert (together[row, width:, width:] == np.eye(12 - width)).all()

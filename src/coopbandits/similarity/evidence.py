@@ -108,26 +108,22 @@ class EvidenceLearner:
 
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
-        (B, N), p = views.index.shape, views.table.shape[1]
-        size = max(1, _BATCH // (N * p))
+        p = views.table.shape[1]
         table = Statistics.of(views.table, self._features(p))
         sane = views.heard & ~outlandish(table, views.index, views.heard)
         noise, ratio = levels(table, views.index, sane, self.similarity.noise)
-        parts = []
-        for start in range(0, B, size):
-            some = np.arange(start, min(start + size, B))
-            parts.append(
-                self._estimate(views.part(some), table, sane[some], noise[some], ratio[some])
-            )
-        r = max(part.U.shape[2] for part in parts)
-        U = np.zeros((B, N, r))
-        for index, part in enumerate(parts):
-            U[index * size : index * size + len(part.U), :, : part.U.shape[2]] = part.U
-        return Loadings(U, np.concatenate([part.delta for part in parts]))
+        return Loadings.gathered(
+            views.index.shape,
+            (
+                (rows, self._estimate(some, table, sane[rows], noise[rows], ratio[rows]))
+                for rows, some in views.batches(_BATCH // p)
+            ),
+        )
 
     def _estimate(
         self, views: Views, table: Statistics, sane: BoolArray, noise: Array, ratio: Array
     ) -> Loadings:
+        sane = sane[:, : views.index.shape[1]]
         statistics = table.take(views.index)
         law = self._laws(views, statistics) if self.similarity.contexts else None
         alone = statistics.log_evidence(noise[:, None], ratio[:, None])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, as_positive, frozen
+from coopbandits.arrays import Array, as_positive, frozen
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
@@ -15,7 +15,7 @@ from coopbandits.similarity.groups import CLOSE
 from coopbandits.similarity.learned import RewardLearner
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
-from coopbandits.statistics import joint_log_evidence
+from coopbandits.statistics import Statistics, joint_log_evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,27 +102,27 @@ class LaplacianLearner(RewardLearner):
 
     def estimate(self, views: Views) -> Loadings:
         """Learn ρ from what was heard, in each view by itself."""
-        B, N = views.heard.shape
-        U = np.empty((B, N, N))
         table = self.read(views)
         sane = views.heard & ~outlandish(table, views.index, views.heard)
         noise, ratio = levels(table, views.index, sane, self.similarity.noise)
-        for view in range(B):  # a factor of order N·m at a time
-            statistics, agents = table.take(views.index[[view]]), views.agents[view]
-            best = -np.inf
-            for matrix in self.matrices:
-                loadings = Loadings.of(matrix[np.ix_(agents, agents)][None])
-                value = joint_log_evidence(
-                    statistics, loadings.U, loadings.delta, noise[[view]], ratio[[view]]
-                ).item()
-                if value > best + CLOSE * max(1.0, abs(best) if np.isfinite(best) else 1.0):
-                    best, U[view] = value, loadings.U[0]
-        U *= (views.heard | _is_me(views))[..., None]
-        return Loadings(U, np.where(views.heard | _is_me(views), 0.0, 1.0))
+        return Loadings.gathered(
+            views.index.shape,
+            (  # a factor of order N·m at a time
+                (view, self._estimate(one, table, noise[view], ratio[view]))
+                for view, one in views.batches(1)
+            ),
+        )
 
-
-def _is_me(views: Views) -> BoolArray:
-    return np.asarray(np.arange(views.heard.shape[1]) == views.me[:, None])
+    def _estimate(self, views: Views, table: Statistics, noise: Array, ratio: Array) -> Loadings:
+        statistics, agents = table.take(views.index), views.agents[0]
+        best, U = -np.inf, np.zeros((1, len(agents), 1))
+        for matrix in self.matrices:
+            loadings = Loadings.of(matrix[np.ix_(agents, agents)][None])
+            value = joint_log_evidence(statistics, loadings.U, loadings.delta, noise, ratio).item()
+            if value > best + CLOSE * max(1.0, abs(best) if np.isfinite(best) else 1.0):
+                best, U = value, loadings.U
+        known = views.heard | (np.arange(len(agents)) == views.me[:, None])
+        return Loadings(U * known[..., None], np.where(known, 0.0, 1.0))
 
 
 def _correlations(rho: float, network: Network) -> Array:

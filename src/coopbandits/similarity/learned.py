@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_count
+from coopbandits.arrays import Array, BoolArray, IntArray, as_count
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
@@ -94,18 +94,24 @@ class LearnedLearner(RewardLearner):
         table = self.read(views)
         sane = views.heard & ~outlandish(table, views.index, views.heard)
         noise, ratio = levels(table, views.index, sane, self.similarity.noise)
-        (B, N), m = views.index.shape, table.b.shape[-1]
-        r = min(self.similarity.rank, N)
-        U, delta = np.empty((B, N, r)), np.empty((B, N))
-        size = max(1, _BLOCK // (N * m * m))
-        for first in range(0, B, size):
-            some = slice(first, first + size)
-            statistics = table.take(views.index[some])
-            now = start(statistics, ratio[some], r)
-            for _ in range(self.similarity.steps):
-                now = climb(statistics, *now, noise[some], ratio[some])
-            U[some], delta[some] = now
-        U *= sane[..., None]
+        m = table.b.shape[-1]
+        return Loadings.gathered(
+            views.index.shape,
+            (
+                (rows, self._estimate(some, table, sane[rows], noise[rows], ratio[rows]))
+                for rows, some in views.batches(_BLOCK // m**2)
+            ),
+        )
+
+    def _estimate(
+        self, views: Views, table: Statistics, sane: BoolArray, noise: Array, ratio: Array
+    ) -> Loadings:
+        N = views.index.shape[1]
+        statistics = table.take(views.index)
+        U, delta = start(statistics, ratio, min(self.similarity.rank, N))
+        for _ in range(self.similarity.steps):
+            U, delta = climb(statistics, U, delta, noise, ratio)
+        U = U * sane[:, :N, None]
         size = (U**2).sum(axis=2) + delta
         U, delta = U / np.sqrt(size)[..., None], delta / size
         return Loadings(U, np.where(views.heard, delta, 1.0))

@@ -31,6 +31,8 @@ from coopbandits.similarity.similarity import (
 )
 
 SAMPLES = ("chosen", "offered")
+# K_z is laid out for views in batches of about this many numbers.
+_BATCH = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +178,21 @@ class EmbeddingLearner:
 
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
-        similarity, distance = self.similarity, self.distances(views)
+        distance, sigma = self.distances(views), self.similarity.bandwidth
+        scaled = distance if isinstance(sigma, str) else distance / (2 * sigma**2)
+        most = _BATCH // views.index.shape[1]
+        return Loadings.gathered(
+            views.index.shape,
+            ((rows, self._estimate(some, scaled)) for rows, some in views.batches(most)),
+        )
+
+    def _estimate(self, views: Views, distance: Array) -> Loadings:
+        similarity = self.similarity
         heard = views.heard & (views.table[:, 1] > 0)[views.index]
-        pairs = views.index[:, :, None], views.index[:, None, :]
+        distance = distance[views.index[:, :, None], views.index[:, None, :]]
         if isinstance(similarity.bandwidth, str):
-            distance = distance[pairs]
-            K_z = np.exp(-distance / _medians(distance, heard)[:, None, None])
-        else:
-            K_z = np.exp(-distance / (2 * similarity.bandwidth**2))[pairs]
+            distance = distance / _medians(distance, heard)[:, None, None]
+        K_z = np.exp(-distance)
         # who has not been heard from is like nobody but itself: δ = 1
         K_z *= heard[:, :, None] & heard[:, None, :]
         if similarity.unbiased or similarity.rank is None:

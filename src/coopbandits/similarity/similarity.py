@@ -10,6 +10,7 @@ A learnt K_z has the form UUᵀ + diag(δ) for each agent's own view of the othe
 and what each has for itself. Any positive semidefinite K_z has it (δ = 0 if need be).
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -26,6 +27,8 @@ _SMALLEST_SCALE = 1e-50
 # Under "growing" K_z is estimated at every decision until an agent has heard this many observations
 # from each it listens to, on average: these are the rounds in which most is learnt about K_z.
 _EARLY = 12
+# Views are worked on together that are at least this share as wide as the widest of them.
+_ALIKE = 0.75
 
 
 @runtime_checkable
@@ -93,11 +96,32 @@ class Views:
         """(B, N, p) the sums of what was heard; 0 where nothing was."""
         return np.asarray(self.table[self.index])
 
-    def part(self, index: IntArray) -> "Views":
-        """Take some of the views."""
-        return Views(
-            self.agents[index], self.heard[index], self.me[index], self.table, self.index[index]
-        )
+    def batches(self, most: int) -> Iterator[tuple[IntArray, "Views"]]:
+        """Cut the views into batches of up to so many agents, if a view has no more by itself.
+
+        Views of about one width go together and lose the padding: in most networks a few agents
+        hear from many, and many from a few. Each batch comes with its places among the views.
+        """
+        columns = np.arange(self.heard.shape[1])
+        last = np.where(self.heard, columns, -1).max(axis=1, initial=-1)
+        width = np.maximum(last, self.me) + 1
+        order = np.argsort(-width, kind="stable")
+        start = 0
+        while start < len(order):
+            widest = int(width[order[start]])
+            alike = int((width[order[start:]] >= _ALIKE * widest).sum())
+            rows = np.sort(order[start : start + min(alike, max(1, most // widest))])
+            start += len(rows)
+            yield (
+                rows,
+                Views(
+                    self.agents[rows, :widest],
+                    self.heard[rows, :widest],
+                    self.me[rows],
+                    self.table,
+                    self.index[rows, :widest],
+                ),
+            )
 
     @property
     def others(self) -> BoolArray:
@@ -127,6 +151,19 @@ class Loadings:
         """Factor K_z of each view, negative eigenvalues set to 0: (B, N, N), N the rank."""
         values, vectors = np.linalg.eigh(K_z)
         return cls(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :], np.zeros(K_z.shape[:2]))
+
+    @classmethod
+    def gathered(
+        cls, shape: tuple[int, int], parts: Iterable[tuple[IntArray, "Loadings"]]
+    ) -> "Loadings":
+        """Put the loadings of batches of views into their places; padding is on its own: (B, N)."""
+        parts = list(parts)
+        U = np.zeros((*shape, max(part.U.shape[2] for _, part in parts)))
+        delta = np.ones(shape)
+        for rows, part in parts:
+            _, N, r = part.U.shape
+            U[rows, :N, :r], delta[rows, :N] = part.U, part.delta
+        return cls(U, delta)
 
     def leading(self) -> "Loadings":
         """Drop the parts that are rounding, of one view whose δ is 0."""
@@ -210,11 +247,9 @@ def estimated(learner: Learner, views: Views) -> Loadings:
         B, N = views.heard.shape
         if B == 1:
             return Loadings(np.zeros((1, N, 1)), np.ones((1, N)))
-        parts = [estimated(learner, views.part(np.array([view]))) for view in range(B)]
-        U = np.zeros((B, N, max(part.U.shape[2] for part in parts)))
-        for view, part in enumerate(parts):
-            U[view, :, : part.U.shape[2]] = part.U[0]
-        return Loadings(U, np.concatenate([part.delta for part in parts]))
+        return Loadings.gathered(
+            (B, N), ((rows, estimated(learner, view)) for rows, view in views.batches(1))
+        )
     sound = np.isfinite(loadings.U.sum(axis=(1, 2)) + loadings.delta.sum(axis=1))
     return Loadings(
         np.where(sound[:, None, None], loadings.U, 0.0),
