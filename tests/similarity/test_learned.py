@@ -5,7 +5,7 @@ import coopbandits as cb
 from coopbandits.errors import ParameterError
 from coopbandits.similarity import Laplacian, Learned
 from coopbandits.similarity.laplacian import _correlations
-from coopbandits.similarity.learned import climb, start
+from coopbandits.similarity.learned import Owns, climb, start
 from coopbandits.similarity.levels import levels
 from coopbandits.statistics import Statistics, joint_log_evidence
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
@@ -21,10 +21,11 @@ def test_every_step_raises_the_joint_evidence(rng):
             Statistics.of(sums, 5), np.arange(9)[None], np.ones((1, 9), dtype=bool)
         )
         U, delta = start(statistics, ratio, 3)
+        owns = Owns.of(statistics, ratio)
         before = joint_log_evidence(statistics, U, delta, noise, ratio)[0]
         first = before
         for _ in range(12):
-            U, delta = climb(statistics, U, delta, noise, ratio)
+            U, delta = climb(statistics, owns, U, delta, noise, ratio)
             now = joint_log_evidence(statistics, U, delta, noise, ratio)[0]
             assert now > before - 1e-6 * abs(before)
             before = now

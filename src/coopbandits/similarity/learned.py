@@ -20,7 +20,9 @@ from coopbandits.statistics import Statistics, coupled, log_product
 
 # Views are worked on in blocks of about this many numbers, which fit into a processor's cache.
 _BLOCK = 200_000
-_DELTAS = np.concatenate([[1e-4], np.geomspace(1e-3, 1.0, 13)])
+# δ at the start, and what it may become
+_HALF = 0.5
+_DELTAS = np.concatenate([[_HALF, 1e-4], np.geomspace(1e-3, 1.0, 13)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,9 @@ class LearnedLearner(RewardLearner):
         N = views.index.shape[1]
         statistics = table.take(views.index)
         U, delta = start(statistics, ratio, min(self.similarity.rank, N))
+        owns = Owns.of(statistics, ratio)
         for _ in range(self.similarity.steps):
-            U, delta = climb(statistics, U, delta, noise, ratio)
+            U, delta = climb(statistics, owns, U, delta, noise, ratio)
         U = U * sane[:, :N, None]
         size = (U**2).sum(axis=2) + delta
         U, delta = U / np.sqrt(size)[..., None], delta / size
@@ -127,11 +130,45 @@ def start(statistics: Statistics, ratio: Array, rank: int) -> tuple[Array, Array
     directions = np.linalg.eigh(np.swapaxes(theta, 1, 2) @ theta)[1][:, :, -rank:]
     U = np.zeros((*theta.shape[:2], rank))
     U[..., rank - directions.shape[2] :] = np.sqrt(0.5) * (theta @ directions)
-    return U, np.full(U.shape[:2], 0.5)
+    return U, np.full(U.shape[:2], _HALF)
+
+
+@dataclass(frozen=True, eq=False)
+class Owns:
+    """What agents' own parts of each δ make of their data, whatever they share.
+
+    Features come first: sums over them are then sums of whole arrays.
+
+    Attributes:
+        kept: (m, D, B, N) 1/(1 + δs/κ), the share of what is seen in a direction that is left.
+        own: (m, B, N) the squares that own parts can explain, over s.
+        logdet: (D, B, N) log det(I + δS/κ).
+    """
+
+    kept: Array
+    own: Array
+    logdet: Array
+
+    @classmethod
+    def of(cls, statistics: Statistics, ratio: Array) -> "Owns":
+        """Work it out for each δ of the grid."""
+        s, _, projected = statistics.spectrum
+        s, squares = np.moveaxis(s, -1, 0), np.moveaxis(projected**2, -1, 0)
+        grown = 1.0 + (_DELTAS[:, None, None] / ratio[:, None]) * s[:, None]
+        seen = s > 1e-12 * s.max(axis=0, initial=0.0)
+        own = np.where(seen, squares / np.where(seen, s, 1.0), 0.0)
+        return cls(1.0 / grown, own, log_product(grown, axis=0))
+
+    def best(self, fixed: Array, delta: Array, noise: Array) -> Array:
+        """Return the likeliest δ, given what is shared and the δ there is: (B, N)."""
+        misfit = np.einsum("mdbn,mbn->dbn", self.kept, fixed + self.own)
+        value = -0.5 * (self.logdet + misfit / noise[:, None])
+        value[0, delta != _HALF] = -np.inf  # a start, and nothing to go back to
+        return np.asarray(_DELTAS[value.argmax(axis=0)])
 
 
 def climb(
-    statistics: Statistics, U: Array, delta: Array, noise: Array, ratio: Array
+    statistics: Statistics, owns: Owns, U: Array, delta: Array, noise: Array, ratio: Array
 ) -> tuple[Array, Array]:
     """Take one step that raises the joint evidence: new U (B, N, r) and δ (B, N)."""
     B, N, r = U.shape
@@ -158,16 +195,5 @@ def climb(
     moment = (product @ second.reshape(B, r * r, m * m)).reshape(B, N, m, m)
     moment = ((moment @ Q) * Q).sum(axis=2)
     mine = ((U @ mean)[:, :, None, :] @ Q)[:, :, 0]
-    # features first: sums over them are then sums of whole arrays
-    fixed = np.ascontiguousarray(np.moveaxis(s * moment - 2 * projected * mine, -1, 0))
-    gained = np.ascontiguousarray(np.moveaxis(projected**2, -1, 0))
-    s = np.ascontiguousarray(np.moveaxis(s, -1, 0))
-    best, choice = np.full((B, N), -np.inf), delta
-    for candidate in [delta, *(np.full((B, N), value) for value in _DELTAS)]:
-        share = candidate / ratio[:, None]
-        grown = 1.0 + share * s
-        misfit = ((fixed - share * gained) / grown).sum(axis=0)
-        value = -0.5 * (log_product(grown, axis=0) + misfit / noise[:, None])
-        better = value > best
-        best, choice = np.where(better, value, best), np.where(better, candidate, choice)
-    return U, choice
+    fixed = np.moveaxis(s * moment - 2 * projected * mine, -1, 0)
+    return U, owns.best(fixed, delta, noise)
