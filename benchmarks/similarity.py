@@ -3,7 +3,7 @@
     python benchmarks/similarity.py run er60 path60    # hours; resumes where it stopped
     python benchmarks/similarity.py table              # the tables of docs/similarity.md
     python benchmarks/similarity.py rank               # what a low rank costs MeanEmbedding
-    python benchmarks/similarity.py bound              # evidence, told the true groups at its start
+    python benchmarks/similarity.py bound er200        # evidence that is told of the true groups
 
 The setting: linear rewards, d = 10, 8 actions a round on
 the unit sphere, noise 0.3, 120 rounds, ridge 1, eta 0.3. Every trial draws its own network, tasks,
@@ -38,7 +38,7 @@ RESULTS = HERE / "results" / "similarity.csv"
 NETWORKS = HERE.parent.parent / "shared" / "networks"
 DIM, ACTIONS, NOISE, ROUNDS, ETA = 10, 8, 0.3, 120, 0.3
 BANDWIDTHS = (0.2, 0.35, 0.5, 0.7, 1.0, 1.5)
-TUNING, TUNING_TRIALS = 1000, 3
+TRIALS, TUNING, TUNING_TRIALS = 20, 1000, 3
 RANK = 6000
 # Of a smooth K_z between many agents, parts smaller than this share of the largest are left out.
 SMALLEST = 1e-4
@@ -50,6 +50,15 @@ SCENARIOS = {
     "c": "tasks that vary smoothly",
     "d": "every agent different",
     "e": "all agents the same",
+}
+ROWS = {
+    "alone": "alone",
+    "naive": "naive",
+    "oracle": "oracle",
+    "`MeanEmbedding`, σ_z = 1": "embedding 1.0",
+    "`MeanEmbedding`, best σ_z": "embedding",
+    "`Learned`": "learned",
+    "**`Evidence`**": "evidence",
 }
 
 
@@ -280,12 +289,17 @@ def rank() -> None:
                   flush=True)  # fmt: skip
 
 
-def started_from_the_truth(seed: int) -> float:
-    """Play er200, (a), with evidence that starts from the true groups, which no agent knows."""
-    problem = problem_of("a", SETTINGS["er200"], seed)
+def true_groups(setting: str, seed: int) -> np.ndarray:
+    """Return the cluster of each agent in (a)."""
+    problem = problem_of("a", SETTINGS[setting], seed)
     assert problem.similarity is not None
     alike = problem.similarity.matrix(problem.network)
-    labels = np.unique(alike, axis=0, return_inverse=True)[1].reshape(-1)
+    return np.unique(alike, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def started_from_the_truth(setting: str, seed: int) -> float:
+    """Play (a) with evidence that starts from the true groups, which no agent knows."""
+    labels = true_groups(setting, seed)
 
     def start(learner: EvidenceLearner) -> np.ndarray:
         G = learner.similarity.groups
@@ -295,19 +309,52 @@ def started_from_the_truth(seed: int) -> float:
         return groups._swept([1.0] * 5)
 
     with patch.object(EvidenceLearner, "_start", start), patch.object(Groups, "anneal", settle):
-        return trial("er200", "a", "eager", "evidence", seed)
+        return trial(setting, "a", "eager", "evidence", seed)
 
 
-def bound(trials: int = 20) -> None:
-    """Print how much of the gap evidence would close if the groups were easy to find."""
+def told_the_others(setting: str, seed: int) -> float:
+    """Play (a) with evidence that is told everyone's group but the asking agent's own.
+
+    It weighs the groups that it hears of, each as likely beforehand, and being in none of them.
+    """
+    labels = true_groups(setting, seed)
+    clusters = labels.max() + 1
+
+    def start(learner: EvidenceLearner) -> np.ndarray:
+        return np.eye(learner.similarity.groups)[labels]
+
+    def as_it_is(groups: Groups) -> Groups:
+        return groups
+
+    def judge(groups: Groups, alone: np.ndarray, me: np.ndarray) -> tuple[np.ndarray, ...]:
+        views, places = np.arange(len(me)), groups.r.copy()
+        there = groups.r.sum(axis=1) > 0
+        with np.errstate(divide="ignore"):
+            none = alone[views, me] + np.log(clusters - there.sum(axis=1))
+        odds = np.hstack([np.where(there, groups._joining(me), -np.inf), none[:, None]])
+        odds = np.exp(odds - odds.max(axis=1, keepdims=True))
+        places[views, me] = (odds / odds.sum(axis=1, keepdims=True))[:, :-1]
+        return places, np.zeros(len(me)), np.zeros(len(me))
+
+    told = {"anneal": as_it_is, "merge": as_it_is, "polish": as_it_is, "judge": judge}
+    with patch.object(EvidenceLearner, "_start", start), patch.multiple(Groups, **told):
+        return trial(setting, "a", "eager", "evidence", seed)
+
+
+def bound(settings: list[str], trials: int = TRIALS) -> None:
+    """Print how much of the gap in (a) evidence would close if it knew what nobody tells it."""
     done = read()
-    alone, oracle = (
-        np.array([done["er200", "a", policy, name, seed] for seed in range(trials)])
-        for policy, name in (("any", "alone"), ("eager", "oracle"))
-    )
-    found = np.array([started_from_the_truth(seed) for seed in range(trials)])
-    value, half = gap_closed(alone, found, oracle)
-    print(f"er200, (a), fits started from the truth: {interval(found)}, {value:.0f}% ± {half:.0f}%")
+    for setting in settings:
+        alone, oracle = (
+            np.array([done[setting, "a", policy, name, seed] for seed in range(trials)])
+            for policy, name in (("any", "alone"), ("eager", "oracle"))
+        )
+        for play in (started_from_the_truth, told_the_others):
+            found = np.array([play(setting, seed) for seed in range(trials)])
+            value, half = gap_closed(alone, found, oracle)
+            name = play.__name__.replace("_", " ")
+            print(f"{setting}, (a), {name}: {interval(found)}, {value:.0f}% ± {half:.0f}%",
+                  flush=True)  # fmt: skip
 
 
 def interval(values: np.ndarray) -> str:
@@ -329,50 +376,81 @@ def gap_closed(alone: np.ndarray, method: np.ndarray, oracle: np.ndarray) -> tup
 def table() -> None:
     """Print the tables of docs/similarity.md."""
     done = read()
+    for policy in ("eager", "coop"):
+        print(f"\n### Evidence, {policy.capitalize()}-KernelUCB\n")
+        print_rows(
+            "network",
+            {
+                given.text: [
+                    worth(done, setting, scenario, policy, "evidence") for scenario in SCENARIOS
+                ]
+                for setting, given in SETTINGS.items()
+            },
+        )
     for setting, given in SETTINGS.items():
         for policy in ("eager", "coop"):
-            rows = []
-            for scenario in SCENARIOS:
-                rows += _rows(done, setting, scenario, policy)
-            if rows:
+            rows = {
+                text: [cell(done, setting, scenario, policy, method) for scenario in SCENARIOS]
+                for text, method in ROWS.items()
+            }
+            if any(rows["**`Evidence`**"]):
                 print(f"\n### {given.text}, {policy.capitalize()}-KernelUCB\n")
-                print(
-                    "| scenario | method | regret per agent | gap closed, (d) vs alone | trials |"
-                )
-                print("|---|---|---|---|---|")
-                print("\n".join(rows))
+                print_rows("method", rows)
     print(f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
           f"numpy {np.__version__}")  # fmt: skip
 
 
-def _rows(done: dict[Job, float], setting: str, scenario: str, policy: str) -> list[str]:
-    found: dict[str, dict[int, float]] = {}
-    for (s, c, p, method, seed), regret in done.items():
-        if (s, c) == (setting, scenario) and p in (policy, "any") and seed < TUNING:
-            found.setdefault(method, {})[seed] = regret
-    if not {"alone", "oracle", "evidence"} <= set(found):
-        return []
-    rows = []
-    order = ["alone", "naive", "oracle", *sorted(m for m in found if m[:5] == "embed"), "learned",
-             "evidence"]  # fmt: skip
-    for method in order:
-        if method not in found:
-            continue
-        seeds = sorted(set(found[method]) & set(found["alone"]) & set(found["oracle"]))
-        if len(seeds) < 2:
-            continue
-        mine, alone, oracle = (
-            np.array([found[name][seed] for seed in seeds]) for name in (method, "alone", "oracle")
-        )
-        if scenario == "d":
-            ratio, half = gap_closed(alone, 2 * alone - mine, np.zeros_like(alone))
-            note = f"{ratio:+.1f}% ± {half:.1f}%"
-        else:
-            value, half = gap_closed(alone, mine, oracle)
-            note = f"{value:.0f}% ± {half:.0f}%"
-        name = method.replace("embedding", "MeanEmbedding, σ_z =")
-        rows.append(f"| ({scenario}) | {name} | {interval(mine)} | {note} | {len(seeds)} |")
-    return rows
+def print_rows(corner: str, rows: dict[str, list[str]]) -> None:
+    """Print a table with a column for each scenario, and the rows that have anything."""
+    print(f"| {corner} | " + " | ".join(f"({scenario})" for scenario in SCENARIOS) + " |")
+    print("|---" * (1 + len(SCENARIOS)) + "|")
+    for text, cells in rows.items():
+        if any(cells):
+            print(f"| {text} | " + " | ".join(cells) + " |")
+
+
+def cell(done: dict[Job, float], setting: str, scenario: str, policy: str, method: str) -> str:
+    """Return a method's regret, and what it is worth."""
+    tuned = ""
+    if method == "embedding":
+        try:
+            sigma = best_bandwidth(done, setting, scenario)
+        except KeyError:  # not tuned yet
+            return ""
+        method, tuned = f"embedding {sigma}", f", σ_z = {sigma:g}"
+    where = "any" if method in ("alone", "naive") else policy
+    found = regrets(done, setting, scenario, where, method)
+    if len(found) < TRIALS:
+        return ""
+    regret = interval(np.array([found[seed] for seed in range(TRIALS)]))
+    value = "" if method in ("alone", "oracle") else worth(done, setting, scenario, policy, method)
+    return "<br>".join(filter(None, [regret, value and value + tuned]))
+
+
+def worth(done: dict[Job, float], setting: str, scenario: str, policy: str, method: str) -> str:
+    """Return how much of the gap a method closes; in (d), how much worse it is than alone."""
+    alone = regrets(done, setting, scenario, "any", "alone")
+    oracle = alone if scenario == "d" else regrets(done, setting, scenario, policy, "oracle")
+    where = "any" if method == "naive" else policy
+    found = regrets(done, setting, scenario, where, method)
+    if min(len(alone), len(oracle), len(found)) < TRIALS:
+        return ""
+    mine, alone_, oracle_ = (
+        np.array([values[seed] for seed in range(TRIALS)]) for values in (found, alone, oracle)
+    )
+    if scenario == "d":
+        value, half = gap_closed(alone_, 2 * alone_ - mine, np.zeros(TRIALS))
+        return f"{value:+.1f}% ± {half:.1f}%"
+    value, half = gap_closed(alone_, mine, oracle_)
+    return f"{value:.0f}% ± {half:.0f}%"
+
+
+def regrets(
+    done: dict[Job, float], setting: str, scenario: str, policy: str, method: str
+) -> dict[int, float]:
+    """Return the regret of each reported seed."""
+    wanted = (setting, scenario, policy, method)
+    return {job[4]: value for job, value in done.items() if job[:4] == wanted and job[4] < TRIALS}
 
 
 def main() -> None:
@@ -383,19 +461,20 @@ def main() -> None:
     runner.add_argument("settings", nargs="+", choices=SETTINGS)
     runner.add_argument("--scenarios", default="abcde")
     runner.add_argument("--policies", nargs="+", default=["eager", "coop"])
-    runner.add_argument("--trials", type=int, default=20)
+    runner.add_argument("--trials", type=int, default=TRIALS)
     runner.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     runner.add_argument("--only", nargs="*", default=[], help="oracle evidence learned embedding")
     commands.add_parser("table", help="print what has been measured")
     commands.add_parser("rank", help="what does a low rank cost MeanEmbedding?")
-    commands.add_parser("bound", help="what if evidence started from the true groups?")
+    bounds = commands.add_parser("bound", help="what if evidence knew more about the groups?")
+    bounds.add_argument("settings", nargs="+", choices=SETTINGS)
     options = parser.parse_args()
     if options.command == "table":
         table()
     elif options.command == "rank":
         rank()
     elif options.command == "bound":
-        bound()
+        bound(options.settings)
     else:
         run(options.settings, options.scenarios, options.policies, options.trials,
             options.workers, options.only)  # fmt: skip
