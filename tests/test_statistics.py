@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from coopbandits.statistics import Statistics, coupled, half, halves, joint_log_evidence
+from coopbandits.statistics import (
+    Statistics,
+    compact_halves,
+    coupled,
+    half,
+    halves,
+    joint_log_evidence,
+)
 from reference import formulas
 
 
@@ -92,3 +99,17 @@ def test_a_bordered_factor_gives_quadratic_form_and_determinant(rng):
     value, half_logdet = halves(P, h, quadratic + 1.0)
     np.testing.assert_allclose(value, quadratic / 2, rtol=1e-9)
     np.testing.assert_allclose(half_logdet, np.log(np.linalg.det(P)) / 2, rtol=1e-9)
+
+
+def test_compact_rows_give_the_same_as_the_matrices(rng):
+    X, y = rng.normal(size=(3, 7, 4)), rng.normal(size=(3, 7))
+    sums = np.array([Statistics.rows(*pair).sum(axis=0) for pair in zip(X, y, strict=True)])
+    statistics = Statistics.of(sums, 4)
+    rows = statistics.compact.copy()
+    i, j, _ = half(4)
+    np.testing.assert_array_equal(statistics.packed, statistics.S[:, i, j])
+    rows[:, :10] += 0.5 * (i == j)
+    rows[:, -1] += 1.0
+    found = compact_halves(rows, 4)
+    expected = halves(statistics.S + 0.5 * np.eye(4), statistics.b, statistics.q + 1.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

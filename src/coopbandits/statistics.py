@@ -37,7 +37,7 @@ class Statistics:
     b: Array
     S: Array
     known_spectrum: Spectrum | None = None
-    known_packed: Array | None = None
+    known_compact: Array | None = None
 
     @staticmethod
     def rows(phi: Array, y: Array) -> Array:
@@ -79,12 +79,18 @@ class Statistics:
         return np.maximum(s, 0.0), Q, (self.b[..., None, :] @ Q)[..., 0, :]
 
     @cached_property
-    def packed(self) -> Array:
-        """The different numbers of each S: (…, m(m + 1)/2)."""
-        if self.known_packed is not None:
-            return self.known_packed
+    def compact(self) -> Array:
+        """The different numbers of each S, then b and q, which can be summed: (…, h + m + 1)."""
+        if self.known_compact is not None:
+            return self.known_compact
         i, j, _ = half(self.b.shape[-1])
-        return np.ascontiguousarray(self.S[..., i, j])
+        return np.concatenate([self.S[..., i, j], self.b, self.q[..., None]], axis=-1)
+
+    @property
+    def packed(self) -> Array:
+        """The different numbers of each S: (…, h) with h = m(m + 1)/2."""
+        m = self.b.shape[-1]
+        return self.compact[..., : m * (m + 1) // 2]
 
     def take(self, index: IntArray | slice) -> "Statistics":
         """Take some of the leading axis, or lay it out as an index has it, with what is known."""
@@ -97,7 +103,7 @@ class Statistics:
             self.b[index],
             self.S[index],
             spectrum,
-            self.packed[index],
+            self.compact[index],
         )
 
     def shared(self, c: Array) -> tuple["Statistics", Array]:
@@ -141,8 +147,27 @@ def halves(P: Array, h: Array, bound: Array) -> tuple[Array, Array]:
     bordered[..., m, :m] = h
     bordered[..., :m, m] = h
     bordered[..., m, m] = bound
-    diagonal = np.diagonal(np.linalg.cholesky(bordered), axis1=-2, axis2=-1)
-    return 0.5 * (bound - diagonal[..., m] ** 2), np.log(diagonal[..., :m]).sum(axis=-1)
+    return _read(bordered)
+
+
+def compact_halves(rows: Array, m: int) -> tuple[Array, Array]:
+    """Return the same from rows of P's different numbers, h and the bound: (…, h + m + 1)."""
+    return _read(rows[..., _border(m)])
+
+
+def _read(bordered: Array) -> tuple[Array, Array]:
+    factor = np.diagonal(np.linalg.cholesky(bordered), axis1=-2, axis2=-1)
+    fit = 0.5 * (bordered[..., -1, -1] - factor[..., -1] ** 2)
+    return fit, np.log(factor[..., :-1]).sum(axis=-1)
+
+
+@lru_cache(maxsize=64)
+def _border(m: int) -> IntArray:
+    """Number the cells of a matrix bordered by a vector and a number, as a compact row has them."""
+    _, _, cell = half(m)
+    h = m * (m + 1) // 2
+    border = np.arange(h, h + m)
+    return np.block([[cell, border[:, None]], [border[None, :], np.array([[h + m]])]])
 
 
 def log_product(values: Array, axis: int = -1) -> Array:

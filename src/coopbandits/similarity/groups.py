@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.statistics import Statistics, half, halves
+from coopbandits.statistics import Statistics, compact_halves, half
 
 # Numbers of evidence closer than this are equal: rounding must not choose.
 CLOSE = 1e-6
@@ -138,8 +138,8 @@ class Groups:
 
     def evidence(self) -> Array:
         """Return the log evidence of the rewards, with everyone in these groups: (B,)."""
-        S, b, q = self._sums(np.swapaxes(self.r, 1, 2))[:3]
-        groups = self._log_normaliser(S, b, q, np.arange(len(S))).sum(axis=1)
+        pooled = np.swapaxes(self.r, 1, 2) @ self.shared.compact
+        groups = self._log_normaliser(pooled, np.arange(len(pooled))).sum(axis=1)
         own = self.base - 0.5 * self.shared.q / self.noise[:, None]
         return np.asarray(groups + (own * self.others).sum(axis=1))
 
@@ -184,7 +184,7 @@ class Groups:
         i, j, cell = half(m)
         h = len(i)
         twice = np.where(i == j, 1.0, 2.0)  # each cell off the diagonal stands for two
-        heard = np.concatenate([self.shared.packed, self.shared.b], axis=2)  # (B, N, h + m)
+        heard = self.shared.compact[..., :-1]  # (B, N, h + m)
         heard_t = np.swapaxes(heard, 1, 2)
         noise, others = self.noise[:, None, None], self.others[:, None, :]
         ratio = self.ratio[:, None, None, None] * np.eye(m)
@@ -211,72 +211,63 @@ class Groups:
         return replace(self, r=np.swapaxes(members, 1, 2), share=share)
 
     def _sums(self, weight: Array) -> tuple[Array, ...]:
-        """Pool agents by weights (B, G, N): S, b, q, how many; context samples and their sum."""
-        B, N, m = self.shared.b.shape
-        S = (weight @ self.shared.packed)[..., half(m)[2]]
-        q = (weight @ self.shared.q[..., None])[..., 0]
+        """Pool agents by weights (B, G, N): statistics, how many; context samples and their sum."""
+        B, N, _ = self.shared.b.shape
         law = self.contexts or Contexts(np.zeros((B, N, 0)), np.zeros((B, N)))
         n = (weight @ law.n[..., None])[..., 0]
         total = weight @ (law.n[..., None] * law.mean)
-        return S, weight @ self.shared.b, q, weight.sum(axis=2), n, total
+        return weight @ self.shared.compact, weight.sum(axis=2), n, total
 
     def _evidence(self, sums: Sequence[Array], views: IntArray) -> Array:
         """Return the log evidence of groups with given sums, and of their size."""
-        S, b, q, size, n, total = sums
+        pooled, size, n, total = sums
         from scipy.special import gammaln  # noqa: PLC0415 (heavy; `import coopbandits` is not)
 
-        value = self._log_normaliser(S, b, q, views) + gammaln(np.maximum(size, 1.0))
+        value = self._log_normaliser(pooled, views) + gammaln(np.maximum(size, 1.0))
         if self.contexts is not None:
             value += self.contexts.evidence(n, total)
         return value
 
-    def _log_normaliser(self, S: Array, b: Array, q: Array, views: IntArray) -> Array:
-        """Return log ∫ exp(−(wᵀSw − 2wᵀb)/2σ²) N(w; 0, σ²/κ) dw: (…, m, m), (…, m), (…)."""
-        m = b.shape[-1]
-        trailing = (...,) + (None,) * (b.ndim - 2)
+    def _log_normaliser(self, pooled: Array, views: IntArray) -> Array:
+        """Return log ∫ exp(−(wᵀSw − 2wᵀb)/2σ²) N(w; 0, σ²/κ) dw, for sums (…, h + m + 1)."""
+        m = self.shared.b.shape[-1]
+        trailing = (...,) + (None,) * (pooled.ndim - 2)
         noise, ratio = self.noise[views][trailing], self.ratio[views][trailing]
-        P = S + ratio[..., None, None] * np.eye(m)
-        fit, half_logdet = halves(P, b, q * (1 + 1e-9) + noise)
+        rows = pooled.copy()
+        rows[..., np.diagonal(half(m)[2])] += ratio[..., None]
+        rows[..., -1] += 1e-9 * rows[..., -1] + noise  # a bound above bᵀP⁻¹b
+        fit, half_logdet = compact_halves(rows, m)
         return fit / noise - half_logdet + 0.5 * m * np.log(ratio)
 
     def _left_out(self, group: IntArray) -> Array:
         """Return log p(y_u | u's group without u) for a group of each agent: (B, N)."""
         B, N, _ = self.r.shape
-        S, b, q = self._sums(np.swapaxes(self.r, 1, 2))[:3]
+        pooled = np.swapaxes(self.r, 1, 2) @ self.shared.compact
         view, agent = np.nonzero(self.others)
         own = group[view, agent]
         r = self.r[view, agent, own]
-        S_u, b_u = self.shared.S[view, agent], self.shared.b[view, agent]
-        q_u = self.shared.q[view, agent]
-        rest = (
-            S[view, own] - r[:, None, None] * S_u,
-            b[view, own] - r[:, None] * b_u,
-            np.maximum(q[view, own] - r * q_u, 0.0),
-        )
+        mine = self.shared.compact[view, agent]
+        rest = pooled[view, own] - r[:, None] * mine
+        rest[:, -1] = np.maximum(rest[:, -1], 0.0)
         # who is wholly in its group makes it whole again
-        whole = self._log_normaliser(S, b, q, np.arange(B))[view, own]
+        whole = self._log_normaliser(pooled, np.arange(B))[view, own]
         partly = np.flatnonzero(r < 1.0 - _WHOLLY)
         if partly.size:
-            whole[partly] = self._log_normaliser(
-                rest[0][partly] + S_u[partly],
-                rest[1][partly] + b_u[partly],
-                rest[2][partly] + q_u[partly],
-                view[partly],
-            )
-        gained = whole - self._log_normaliser(*rest, view)
+            whole[partly] = self._log_normaliser(rest[partly] + mine[partly], view[partly])
+        gained = whole - self._log_normaliser(rest, view)
         value = np.zeros((B, N))
-        value[view, agent] = gained - 0.5 * q_u / self.noise[view] + self.base[view, agent]
+        value[view, agent] = gained - 0.5 * mine[:, -1] / self.noise[view] + self.base[view, agent]
         return value
 
     def _joining(self, me: IntArray) -> Array:
         """Return log p(y of the asking agent | each group), which it is not in: (B, G)."""
         B = len(me)
         rows = np.arange(B)
-        S, b, q = self._sums(np.swapaxes(self.r, 1, 2))[:3]
-        mine = self.shared.S[rows, me], self.shared.b[rows, me], self.shared.q[rows, me]
-        joined = S + mine[0][:, None], b + mine[1][:, None], q + mine[2][:, None]
-        gained = self._log_normaliser(*joined, rows) - self._log_normaliser(S, b, q, rows)
-        return gained + (self.base[rows, me] - 0.5 * mine[2] / self.noise)[:, None]
+        pooled = np.swapaxes(self.r, 1, 2) @ self.shared.compact
+        mine = self.shared.compact[rows, me]
+        joined = pooled + mine[:, None]
+        gained = self._log_normaliser(joined, rows) - self._log_normaliser(pooled, rows)
+        return gained + (self.base[rows, me] - 0.5 * mine[:, -1] / self.noise)[:, None]
 
     def _prior(self) -> Array:
         """Return how likely each group is for each agent before its rewards are seen: (B, N, G)."""
