@@ -221,18 +221,18 @@ def measure(jobs: list[Job], workers: int) -> None:
                 print(f"{count} of {len(missing)} trials", flush=True)
 
 
-def best_bandwidth(done: dict[Job, float], setting: str, scenario: str) -> float:
+def best_bandwidth(done: dict[Job, float], setting: str, scenario: str) -> float | None:
     """Return the bandwidth with the least mean regret on the tuning seeds, under Eager."""
-    means = {
-        sigma: np.mean(
-            [
-                done[setting, scenario, "eager", f"embedding {sigma}", TUNING + i]
-                for i in range(TUNING_TRIALS)
-            ]
-        )
+    jobs = {
+        sigma: [
+            (setting, scenario, "eager", f"embedding {sigma}", TUNING + i)
+            for i in range(TUNING_TRIALS)
+        ]
         for sigma in BANDWIDTHS
     }
-    return min(means, key=lambda sigma: means[sigma])
+    if any(job not in done for some in jobs.values() for job in some):
+        return None
+    return min(jobs, key=lambda sigma: np.mean([done[job] for job in jobs[sigma]]))
 
 
 def run(settings: list[str], scenarios: str, policies: list[str], trials: int, workers: int,
@@ -387,6 +387,14 @@ def table() -> None:
                 for setting, given in SETTINGS.items()
             },
         )
+        print(f"\n### Evidence less the best MeanEmbedding, {policy.capitalize()}-KernelUCB\n")
+        print_rows(
+            "network",
+            {
+                given.text: [less(done, setting, scenario, policy) for scenario in SCENARIOS]
+                for setting, given in SETTINGS.items()
+            },
+        )
     for setting, given in SETTINGS.items():
         for policy in ("eager", "coop"):
             rows = {
@@ -413,9 +421,8 @@ def cell(done: dict[Job, float], setting: str, scenario: str, policy: str, metho
     """Return a method's regret, and what it is worth."""
     tuned = ""
     if method == "embedding":
-        try:
-            sigma = best_bandwidth(done, setting, scenario)
-        except KeyError:  # not tuned yet
+        sigma = best_bandwidth(done, setting, scenario)
+        if sigma is None:
             return ""
         method, tuned = f"embedding {sigma}", f", σ_z = {sigma:g}"
     where = "any" if method in ("alone", "naive") else policy
@@ -443,6 +450,16 @@ def worth(done: dict[Job, float], setting: str, scenario: str, policy: str, meth
         return f"{value:+.1f}% ± {half:.1f}%"
     value, half = gap_closed(alone_, mine, oracle_)
     return f"{value:.0f}% ± {half:.0f}%"
+
+
+def less(done: dict[Job, float], setting: str, scenario: str, policy: str) -> str:
+    """Return by how much evidence's regret exceeds that of the best embedding, paired by seed."""
+    sigma = best_bandwidth(done, setting, scenario)
+    mine = regrets(done, setting, scenario, policy, "evidence")
+    theirs = regrets(done, setting, scenario, policy, f"embedding {sigma}")
+    if min(len(mine), len(theirs)) < TRIALS:
+        return ""
+    return interval(np.array([mine[seed] - theirs[seed] for seed in range(TRIALS)]))
 
 
 def regrets(
