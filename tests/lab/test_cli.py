@@ -139,6 +139,8 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_done(file, tmp_path):
         [sys.executable, "-m", "coopbandits.lab.cli", "run", str(file), "trials=400",
          "--workers", "1", "--out", str(tmp_path / "run")],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+        # started in the background, these tests ignore the signal, and so would what they start
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("run/trials/*.npz")) and time.monotonic() < deadline:
