@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import coopbandits as cb
 
@@ -86,3 +88,93 @@ def test_the_widths_benchmark_prints_its_table():
     shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert shown.count("| `SelfNormalised` | 1.00 ± 0.00 | 1.00 ± 0.00 |") == 2
     assert "| R² | `Mixture` | 0." in shown
+
+
+@pytest.fixture
+def similarity(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import similarity  # noqa: PLC0415
+
+    few = similarity.Setting(lambda _: cb.Network.path(5), 2, 2, "path of 5")
+    monkeypatch.setattr(similarity, "SETTINGS", {"few": few})
+    monkeypatch.setattr(similarity, "ROUNDS", 6)
+    return similarity
+
+
+def test_the_gap_closed_is_a_ratio_of_sums_with_a_jackknife_interval(similarity):
+    alone, oracle = np.array([8.0, 7.0, 9.0]), np.array([1.0, 2.0, 1.0])
+    assert similarity.gap_closed(alone, alone, oracle) == (0.0, 0.0)
+    assert similarity.gap_closed(alone, oracle, oracle) == (100.0, 0.0)
+    value, half = similarity.gap_closed(alone, np.array([2.0, 2.0, 4.0]), oracle)
+    assert value == pytest.approx(100 * (6 + 5 + 5) / (7 + 5 + 8))
+    left_out = np.array([10 / 13, 11 / 15, 11 / 12])
+    error = np.sqrt(2 / 3 * ((left_out - left_out.mean()) ** 2).sum())
+    assert half == pytest.approx(100 * 4.302653 * error, rel=1e-6)  # t of 2 degrees of freedom
+
+
+def test_exact_bayes_that_is_told_the_others_groups_is_a_mixture_of_regressions(similarity):
+    problem = similarity.problem_of("a", similarity.SETTINGS["few"], 1)
+    labels, regret = similarity.true_groups("few", 1), 0.0
+    assert set(labels) == {0, 1}
+    seen = []  # (round, agent, context, reward)
+    for t in range(1, similarity.ROUNDS + 1):
+        offer, news = problem.round(t, 1), []
+        for v in range(5):
+            own = [(x, y) for _, u, x, y in seen if u == v]
+            parts = []
+            for g in (0, 1):
+                group = [
+                    (x, y)
+                    for s, u, x, y in seen
+                    if u != v and labels[u] == g and abs(u - v) <= 2 and s + abs(u - v) <= t
+                ]
+                evidence = _log_density(group + own) - _log_density(group)
+                parts.append((evidence, *_posterior(group + own)))
+            odds = np.exp([evidence for evidence, _, _ in parts])
+            odds /= odds.sum()
+            X = offer.contexts[offer.agents == v]
+            mean = sum(p * X @ m for p, (_, m, _) in zip(odds, parts, strict=True))
+            variance = sum(
+                p * (np.diag(X @ C @ X.T) + (X @ m - mean) ** 2)
+                for p, (_, m, C) in zip(odds, parts, strict=True)
+            )
+            row = offer.starts[v] + (mean + np.sqrt(variance)).round(12).argmax()
+            expected = offer.expected[offer.agents == v]
+            regret += (expected.max() - offer.expected[row]) / 5
+            news.append((t, v, offer.contexts[row], offer.rewards[row]))
+        seen += news
+    assert similarity.bayes_told_the_others("few", 1) == pytest.approx(regret, rel=1e-9)
+
+
+def _stacked(seen):
+    X = np.array([x for x, _ in seen]).reshape(-1, 10)
+    return X, np.array([y for _, y in seen])
+
+
+def _log_density(seen):
+    """log p(y): weights N(0, I/10), noise 0.3."""
+    X, y = _stacked(seen)
+    if not seen:
+        return 0.0
+    return stats.multivariate_normal(cov=X @ X.T / 10 + 0.09 * np.eye(len(y))).logpdf(y)
+
+
+def _posterior(seen):
+    X, y = _stacked(seen)
+    cov = np.linalg.inv(10 * np.eye(10) + X.T @ X / 0.09)
+    return cov @ X.T @ y / 0.09, cov
+
+
+def test_the_benchmark_of_similarities_resumes_where_it_stopped(similarity, tmp_path, monkeypatch):
+    monkeypatch.setattr(similarity, "RESULTS", tmp_path / "similarity.csv")
+    monkeypatch.setattr(similarity, "ProcessPoolExecutor", lambda _: ThreadPoolExecutor(1))
+    arguments = ["few"], "a", ["eager"], 2, 1, ["oracle", "evidence"]
+    similarity.run(*arguments)
+    first = similarity.RESULTS.read_text()
+    rows = {"oracle", "evidence", "alone", "naive"}
+    assert {job[3] for job in similarity.read()} == rows
+    assert len(first.splitlines()) == 1 + 2 * len(rows)
+    similarity.run(*arguments)  # there is nothing left to do
+    assert similarity.RESULTS.read_text() == first
+    found = similarity.read()["few", "a", "eager", "evidence", 1]
+    assert found == pytest.approx(similarity.trial("few", "a", "eager", "evidence", 1), abs=1e-6)
