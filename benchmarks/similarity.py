@@ -43,6 +43,8 @@ TRIALS, TUNING, TUNING_TRIALS = 20, 1000, 3
 RANK = 6000
 # Of a smooth K_z between many agents, parts smaller than this share of the largest are left out.
 SMALLEST = 1e-4
+# Among so many agents all partitions are weighed, by a row that only --only partitions measures.
+FEW = 24
 FIELDS = ["setting", "scenario", "policy", "method", "seed", "regret"]
 
 SCENARIOS = {
@@ -60,6 +62,7 @@ ROWS = {
     "`MeanEmbedding`, best σ_z": "embedding",
     "`Learned`": "learned",
     "**`Evidence`**": "evidence",
+    "`Evidence(partitions=24)`": "partitions",
 }
 
 
@@ -161,6 +164,7 @@ def methods(scenario: str) -> dict[str, Callable[[Simulated], cb.similarity.Simi
     ways: dict[str, Callable[[Simulated], cb.similarity.Similarity]] = {
         "oracle": truth,
         "evidence": lambda _: cb.similarity.Evidence(),
+        "partitions": lambda _: cb.similarity.Evidence(partitions=FEW),
         "learned": lambda _: cb.similarity.Learned(),
     }
     for sigma in BANDWIDTHS:
@@ -258,6 +262,8 @@ def run(settings: list[str], scenarios: str, policies: list[str], trials: int, w
         if not only or "embedding" in only:
             best = best_bandwidth(done, setting, scenario)
             names += sorted({"embedding 1.0", f"embedding {best}"})
+        if "partitions" in only:
+            names.append("partitions")
         if only:
             names = [name for name in names if name.split()[0] in only]
         jobs += [(setting, scenario, policy, name, i) for name in names for i in range(trials)]
@@ -527,7 +533,9 @@ def main() -> None:
     runner.add_argument("--policies", nargs="+", default=["eager", "coop"])
     runner.add_argument("--trials", type=int, default=TRIALS)
     runner.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    runner.add_argument("--only", nargs="*", default=[], help="oracle evidence learned embedding")
+    runner.add_argument(
+        "--only", nargs="*", default=[], help="oracle evidence learned embedding partitions"
+    )
     commands.add_parser("table", help="print what has been measured")
     commands.add_parser("rank", help="what does a low rank cost MeanEmbedding?")
     bounds = commands.add_parser("bound", help="what if evidence knew more about the groups?")

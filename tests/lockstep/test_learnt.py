@@ -14,6 +14,7 @@ LINEAR = cb.kernels.Linear()
 LEARNT = {
     "evidence": Evidence(groups=4),
     "evidence, every round": Evidence(groups=3, contexts=False, noise=0.4, refresh="every round"),
+    "evidence of all partitions": Evidence(groups=4, partitions=5),
     "embedding": MeanEmbedding(0.7),
     "embedding, every round": MeanEmbedding("median", refresh="every round"),
     "embedding of what is offered": MeanEmbedding(0.5, sample="offered"),

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,12 +13,14 @@ from coopbandits.similarity.evidence import _packed
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
 
 OFF = ~np.eye(12, dtype=bool)
+BOTH = pytest.mark.parametrize("similarity", [Evidence(), Evidence(partitions=12)], ids=["", "few"])
 
 
-def test_agents_of_one_task_are_found_and_others_are_strangers(rng):
+@BOTH
+def test_agents_of_one_task_are_found_and_others_are_strangers(rng, similarity):
     labels = np.arange(12) % 3
     samples = linear_samples(rng, tasks(rng, 3)[labels], n=40)
-    K_z = np.array([K_z_of(Evidence(), samples, me=me)[me] for me in range(12)])
+    K_z = np.array([K_z_of(similarity, samples, me=me)[me] for me in range(12)])
     same = np.equal.outer(labels, labels)
     assert K_z[same & OFF].min() > 0.8
     assert K_z[~same].max() < 0.02
@@ -28,41 +32,46 @@ def test_where_everyone_differs_everyone_is_on_its_own(rng):
     assert K_z[OFF].mean() < 0.03
 
 
-def test_where_all_are_the_same_all_are_believed(rng):
+@BOTH
+def test_where_all_are_the_same_all_are_believed(rng, similarity):
     samples = linear_samples(rng, tasks(rng, 1)[np.zeros(12, dtype=int)], n=10)
-    assert K_z_of(Evidence(), samples)[OFF].min() > 0.9
+    assert K_z_of(similarity, samples)[OFF].min() > 0.9
 
 
-def test_few_data_say_little(rng):
+@BOTH
+def test_few_data_say_little(rng, similarity):
     """One observation each cannot tell who is alike: nobody is believed in full."""
     samples = linear_samples(rng, tasks(rng, 3)[np.arange(12) % 3], n=1)
-    assert K_z_of(Evidence(), samples)[0, 1:].max() < 0.9
+    assert K_z_of(similarity, samples)[0, 1:].max() < 0.9
 
 
-def test_tasks_that_vary_smoothly_get_correlations_between_0_and_1(rng):
+@BOTH
+def test_tasks_that_vary_smoothly_get_correlations_between_0_and_1(rng, similarity):
     """One shared direction and an own part each: correlations of 0.6 between all."""
     shared, own = tasks(rng, 1), tasks(rng, 12)
     theta = np.sqrt(0.6) * shared + np.sqrt(0.4) * own
-    row = K_z_of(Evidence(), linear_samples(rng, theta, n=60, noise=0.1))[0, 1:]
+    row = K_z_of(similarity, linear_samples(rng, theta, n=60, noise=0.1))[0, 1:]
     assert 0.3 < row.mean() < 0.9
 
 
-def test_the_asking_agents_data_do_not_speak_for_themselves(rng):
+@BOTH
+def test_the_asking_agents_data_do_not_speak_for_themselves(rng, similarity):
     """Its place among the groups is weighed without its own data in them."""
     theta = tasks(rng, 12)
     theta[1:6] = theta[1]
     theta[6:] = theta[6]
     samples = linear_samples(rng, theta, n=40)  # agent 0 is like nobody
-    K_z = K_z_of(Evidence(), samples)
+    K_z = K_z_of(similarity, samples)
     assert K_z[0, 1:].max() < 0.05
-    assert K_z_of(Evidence(), samples, me=1)[1, 2:6].min() > 0.8
+    assert K_z_of(similarity, samples, me=1)[1, 2:6].min() > 0.8
 
 
-def test_rewards_in_other_units_give_the_same_similarity(rng):
+@BOTH
+def test_rewards_in_other_units_give_the_same_similarity(rng, similarity):
     samples = linear_samples(rng, tasks(rng, 3)[np.arange(12) % 3], n=8)
-    K_z = K_z_of(Evidence(), samples)
+    K_z = K_z_of(similarity, samples)
     for unit in (1e-6, 1e5):
-        other = K_z_of(Evidence(), [(X, unit * y) for X, y in samples])
+        other = K_z_of(similarity, [(X, unit * y) for X, y in samples])
         np.testing.assert_allclose(other, K_z, atol=1e-6)
 
 
@@ -120,7 +129,8 @@ def test_through_features_it_works_for_other_kernels(rng, kernel, basis):
     assert K_z[0][labels != 0].max() < 0.05
 
 
-def test_offered_contexts_tell_groups_apart_before_rewards_do(rng):
+@BOTH
+def test_offered_contexts_tell_groups_apart_before_rewards_do(rng, similarity):
     """Three groups with a law of contexts and a task each; three rounds."""
     labels = np.arange(12) % 3
     theta, centres = tasks(rng, 3, dim=10), tasks(rng, 3, dim=10)
@@ -130,8 +140,8 @@ def test_offered_contexts_tell_groups_apart_before_rewards_do(rng):
         offered.append(sets)
         samples.append((sets[:, 0], sets[:, 0] @ theta[label] + 0.3 * rng.normal(size=3)))
     same = np.equal.outer(labels, labels) & OFF
-    told = K_z_of(Evidence(), samples, offered=offered)
-    untold = K_z_of(Evidence(contexts=False), samples)
+    told = K_z_of(similarity, samples, offered=offered)
+    untold = K_z_of(replace(similarity, contexts=False), samples)
     assert told[~same & OFF].max() < 0.2
     assert told[0][same[0]].mean() - told[0][~same[0]][1:].mean() > 0.3
     assert told[0][same[0]].mean() - told[0][~same[0]][1:].mean() > (
@@ -139,7 +149,8 @@ def test_offered_contexts_tell_groups_apart_before_rewards_do(rng):
     )
 
 
-def test_context_laws_that_say_nothing_about_tasks_do_not_split_a_task(rng):
+@BOTH
+def test_context_laws_that_say_nothing_about_tasks_do_not_split_a_task(rng, similarity):
     """One task for all, three laws of contexts: rewards decide."""
     labels = np.arange(12) % 3
     theta, centres = tasks(rng, 1, dim=6)[0], tasks(rng, 3, dim=6)
@@ -148,14 +159,15 @@ def test_context_laws_that_say_nothing_about_tasks_do_not_split_a_task(rng):
         sets = centres[label] + rng.normal(size=(30, 4, 6)) / np.sqrt(6)
         offered.append(sets)
         samples.append((sets[:, 0], sets[:, 0] @ theta + 0.3 * rng.normal(size=30)))
-    assert K_z_of(Evidence(), samples, offered=offered)[0, 1:].min() > 0.7
+    assert K_z_of(similarity, samples, offered=offered)[0, 1:].min() > 0.7
 
 
-def test_an_agent_without_data_believes_as_far_as_most_are_alike(rng):
+@BOTH
+def test_an_agent_without_data_believes_as_far_as_most_are_alike(rng, similarity):
     alike = linear_samples(rng, tasks(rng, 1)[np.zeros(11, dtype=int)], n=30)
     apart = linear_samples(rng, tasks(rng, 11), n=30)
     trusting, wary = (
-        K_z_of(Evidence(), [None, *samples])[0, 1:].mean() for samples in (alike, apart)
+        K_z_of(similarity, [None, *samples])[0, 1:].mean() for samples in (alike, apart)
     )
     assert trusting > 0.8
     assert wary < 0.2
@@ -167,8 +179,9 @@ def test_who_has_not_been_heard_from_is_like_nobody(rng):
     np.testing.assert_array_equal(K_z[1], [0.0, 1.0, 0.0, 0.0])
 
 
-def test_a_view_by_itself_and_among_others_is_the_same(rng):
-    learner = learner_of(Evidence(), 12)
+@BOTH
+def test_a_view_by_itself_and_among_others_is_the_same(rng, similarity):
+    learner = learner_of(similarity, 12)
     samples = linear_samples(rng, tasks(rng, 3)[np.arange(12) % 3], n=6)
     alone = [view(learner, samples, me=me) for me in range(12)]
     agents, me, sums = (
@@ -202,6 +215,9 @@ def test_a_message_carries_the_mean_of_what_was_offered(rng):
         ({"contexts": "yes"}, "True or False"),
         ({"refresh": "frozen"}, "expected one of 'every round', 'growing'"),
         ({"growth": 0.9}, "growth must be above 1"),
+        ({"partitions": -1}, "partitions must be a whole number >= 0"),
+        ({"partitions": 2.5}, "partitions must be a whole number"),
+        ({"partitions": 61}, "partitions must be at most 60"),
     ],
     ids=str,
 )

@@ -22,8 +22,9 @@ from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
-from coopbandits.similarity.groups import CLOSE, Contexts, Groups
+from coopbandits.similarity.groups import CLOSE, Contexts, Groups, log_normaliser
 from coopbandits.similarity.levels import levels, outlandish
+from coopbandits.similarity.partitions import MOST, Few
 from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
 from coopbandits.statistics import Statistics
 
@@ -52,6 +53,9 @@ class Evidence:
         refresh: "growing" (early on each time, then at each `growth`-fold number of observations)
             or "every round".
         growth: See `refresh`.
+        partitions: Where no more than so many agents are known, the asking one included, weigh all
+            ways to group them instead of taking the best: better among a few, and slower. 0 never
+            does; 60 at most.
     """
 
     noise: float | None = None
@@ -60,6 +64,7 @@ class Evidence:
     features: Basis | None = None
     refresh: str = "growing"
     growth: float = 1.5
+    partitions: int = 0
 
     def __post_init__(self) -> None:
         settle_noise(self)
@@ -68,6 +73,8 @@ class Evidence:
         if not isinstance(self.contexts, bool):
             raise ParameterError(f"contexts must be True or False, got {short(self.contexts)}")
         settle_refresh(self)
+        partitions = as_count(self.partitions, "partitions", least=0, most=MOST)
+        object.__setattr__(self, "partitions", partitions)
 
     def learner(self, kernel: Kernel, network: Network) -> "EvidenceLearner":
         """Make what learns K_z."""
@@ -141,6 +148,7 @@ class EvidenceLearner:
             share=np.full((B, G), 1.0 / G),
         )
         places, rho, score = _best(groups, alone, views.me)
+        by_contexts = np.zeros(B, dtype=np.bool_)
         if law is not None:
             telling = np.flatnonzero(_telling(law, sane))
             if telling.size:
@@ -148,9 +156,27 @@ class EvidenceLearner:
                 found, its_rho, told_score = _best(told, alone[telling], views.me[telling])
                 better = told_score > score[telling] + CLOSE * np.abs(score[telling])
                 places[telling[better]], rho[telling[better]] = found[better], its_rho[better]
+                by_contexts[telling[better]] = True
         silent = ~sane
         silent[np.arange(B), views.me] &= views.heard[np.arange(B), views.me]
-        return _packed(np.where(silent[..., None], 0.0, places), rho, views.me)
+        places = np.where(silent[..., None], 0.0, places)
+        if law is not None:
+            law = Contexts(law.mean, law.n * by_contexts[:, None])
+        groups, members = replace(groups, contexts=law), others.copy()
+        members[np.arange(B), views.me] = ~silent[np.arange(B), views.me]
+        few = members.sum(axis=1) <= self.similarity.partitions
+        few &= members[np.arange(B), views.me]
+        parts = []
+        if not few.all():
+            rest = np.flatnonzero(~few)
+            parts.append((rest, _packed(places[rest], rho[rest], views.me[rest])))
+        if few.any():
+            some = np.flatnonzero(few)
+            drawn = _drawn(
+                _taken(groups, some), places[some], rho[some], members[some], views.me[some]
+            )
+            parts.append((some, drawn))
+        return Loadings.gathered(members.shape, parts)
 
     def _start(self) -> Array:
         """Return an uneven start that depends on each agent alone, not on the view: (V, G)."""
@@ -274,6 +300,52 @@ def _packed(places: Array, rho: Array, me: IntArray) -> Loadings:
     R = np.take_along_axis(R, order[:, None, :], axis=2)[:, :, :used]
     delta = np.maximum(1.0 - rho[:, None] * (R**2).sum(axis=2), 0.0)
     return Loadings(np.sqrt(rho)[:, None, None] * R, delta)
+
+
+def _drawn(groups: Groups, places: Array, rho: Array, members: BoolArray, me: IntArray) -> Loadings:
+    """Weigh all partitions of a few agents, from the groups that were found."""
+    B, N, G = places.shape
+    every = [_under(groups, value) for value in _CORRELATIONS]
+    rows = np.stack([under.shared.compact for under in every])
+    own = np.stack([under.base - 0.5 * under.shared.q / under.noise[:, None] for under in every])
+    ratio, width = np.stack([under.ratio for under in every]), rows.shape[-1]
+    law = groups.contexts
+    if law is not None:
+        sample = np.concatenate([law.n[..., None], law.n[..., None] * law.mean], axis=2)
+        rows = np.concatenate([rows, np.broadcast_to(sample, (*own.shape, sample.shape[2]))], 3)
+
+    def log_evidence(sums: Array, view: IntArray, place: IntArray) -> Array:
+        m = groups.shared.b.shape[-1]
+        value = log_normaliser(sums[:, :width], m, groups.noise[view], ratio[place, view])
+        if law is None:
+            return value
+        return value + law.evidence(sums[:, width], sums[:, width + 1 :])
+
+    # only those who are there
+    at = (
+        np.arange(B)[:, None],
+        np.argsort(~members, axis=1, kind="stable")[:, : members.sum(axis=1).max()],
+    )
+    there = Few(
+        rows[:, *at],
+        own[:, *at],
+        log_evidence,
+        np.array(_CORRELATIONS),
+        members[at],
+        (at[1] == me[:, None]).argmax(axis=1),
+    )
+    top, sure = places[at].argmax(axis=2), places[at].max(axis=2) > 0.5
+    first = (sure[..., None] & (top[..., None] == np.arange(G))).argmax(axis=1)
+    start = np.where(sure, np.take_along_axis(first, top, axis=1), np.arange(top.shape[1]))
+    draws = there.draw(start, np.searchsorted(-np.array(_CORRELATIONS), -rho))
+    weight, odds = draws.weight[:, :G], draws.odds[:, :G]
+    weight = np.where(weight * odds < _SMALLEST, 0.0, weight)
+    R = draws.members[:, :G].astype(np.float64)
+    R[np.arange(B), :, there.me] = odds
+    U, delta = np.zeros((B, N, R.shape[1])), np.ones((B, N))
+    U[at] = np.swapaxes(np.sqrt(weight)[..., None] * R, 1, 2)
+    delta[at] = np.maximum(1.0 - (U[at] ** 2).sum(axis=2), 0.0)
+    return Loadings(U[:, :, : max(1, int((weight > 0).sum(axis=1).max()))], delta)
 
 
 def _taken(groups: Groups, index: IntArray | slice) -> Groups:

@@ -229,15 +229,10 @@ class Groups:
         return value
 
     def _log_normaliser(self, pooled: Array, views: IntArray) -> Array:
-        """Return log ∫ exp(−(wᵀSw − 2wᵀb)/2σ²) N(w; 0, σ²/κ) dw, for sums (…, h + m + 1)."""
-        m = self.shared.b.shape[-1]
+        """Return the same as `log_normaliser`, for sums (…, h + m + 1) of views."""
         trailing = (...,) + (None,) * (pooled.ndim - 2)
         noise, ratio = self.noise[views][trailing], self.ratio[views][trailing]
-        rows = pooled.copy()
-        rows[..., np.diagonal(half(m)[2])] += ratio[..., None]
-        rows[..., -1] += 1e-9 * rows[..., -1] + noise  # a bound above bᵀP⁻¹b
-        fit, half_logdet = compact_halves(rows, m)
-        return fit / noise - half_logdet + 0.5 * m * np.log(ratio)
+        return log_normaliser(pooled, self.shared.b.shape[-1], noise, ratio)
 
     def _left_out(self, group: IntArray) -> Array:
         """Return log p(y_u | u's group without u) for a group of each agent: (B, N)."""
@@ -275,6 +270,15 @@ class Groups:
         if self.contexts is None:
             return log_share
         return _log(_softmax(log_share + self.contexts.loglik(self.r)))
+
+
+def log_normaliser(pooled: Array, m: int, noise: Array, ratio: Array) -> Array:
+    """Return log ∫ exp(−(wᵀSw − 2wᵀb)/2σ²) N(w; 0, σ²/κ) dw, for sums (…, h + m + 1)."""
+    rows = pooled.copy()
+    rows[..., np.diagonal(half(m)[2])] += ratio[..., None]
+    rows[..., -1] += 1e-9 * rows[..., -1] + noise  # a bound above bᵀP⁻¹b
+    fit, half_logdet = compact_halves(rows, m)
+    return np.asarray(fit / noise - half_logdet + 0.5 * m * np.log(ratio))
 
 
 def _shares(r: Array, alive: BoolArray) -> Array:

@@ -1,0 +1,98 @@
+"""Partitions are drawn as often as prior and data say: against a sum over all of them."""
+
+from functools import lru_cache
+from math import factorial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from coopbandits.similarity import Evidence, evidence, partitions
+from learnt_views import K_z_of, linear_samples, tasks
+
+NOISE, SIGNAL = 0.3, 0.5  # σ, and the deviation of the weights
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """Draw thousands of times, with the levels given, and leave nothing small out."""
+    monkeypatch.setattr(partitions, "MOST", 5)
+    monkeypatch.setattr(partitions, "_WALKERS", 40)
+    monkeypatch.setattr(partitions, "_WARMING", 10)
+    monkeypatch.setattr(partitions, "_KEPT", 200)
+    monkeypatch.setattr(partitions, "_noise", lru_cache(partitions._noise.__wrapped__))
+    monkeypatch.setattr(evidence, "_SMALLEST", 0.0)
+    levels = (np.array([NOISE**2]), np.array([NOISE**2 / SIGNAL**2]))
+    monkeypatch.setattr(evidence, "levels", lambda *_: levels)
+
+
+def all_partitions(agents):
+    if not agents:
+        yield []
+        return
+    first, *rest = agents
+    for smaller in all_partitions(rest):
+        yield [[first], *smaller]
+        for i, group in enumerate(smaller):
+            yield [*smaller[:i], [first, *group], *smaller[i + 1 :]]
+
+
+def log_density(samples, together, rho):
+    """log p(all rewards) from their covariance: ρ between agents that are together."""
+    X, y = (np.concatenate(part) for part in zip(*samples, strict=True))
+    who = np.repeat(np.arange(len(samples)), [len(sample[1]) for sample in samples])
+    K_z = np.where(np.eye(len(samples)) > 0, 1.0, rho * together)[who[:, None], who]
+    cov = SIGNAL**2 * K_z * (X @ X.T) + NOISE**2 * np.eye(len(y))
+    return stats.multivariate_normal(cov=cov).logpdf(y)
+
+
+def exact(samples):
+    """Return E[ρ·(u and w are together)], over all partitions and every ρ: (N, N)."""
+    N = len(samples)
+    weights, values = [], []
+    for partition in all_partitions(list(range(N))):
+        label = np.array([next(i for i, g in enumerate(partition) if u in g) for u in range(N)])
+        together = np.equal.outer(label, label).astype(float)
+        prior = np.log([factorial(len(group) - 1) for group in partition]).sum()
+        for rho in evidence._CORRELATIONS:
+            weights.append(prior + log_density(samples, together, rho))
+            values.append(rho * together)
+    odds = np.exp(np.array(weights) - max(weights))
+    return np.tensordot(odds / odds.sum(), values, axes=1)
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0, 0], [0, 1, 0, 1], [0, 1, 2, 2], [0, 1, 2, 3]])
+def test_a_few_agents_are_together_as_often_as_all_partitions_say(patient, rng, labels):
+    theta = SIGNAL * tasks(rng, 4, dim=3) * np.sqrt(3)
+    samples = linear_samples(rng, theta[labels], n=3, noise=NOISE)
+    K_z = K_z_of(Evidence(contexts=False, partitions=4), samples, me=1)
+    np.testing.assert_allclose(np.diag(K_z), 1.0)
+    found, expected = (matrix[~np.eye(4, dtype=bool)] for matrix in (K_z, exact(samples)))
+    # 8,000 draws that hang together: as if some 2,000 were independent
+    np.testing.assert_allclose(found, expected, atol=4 * 0.5 / np.sqrt(2000))
+
+
+@pytest.mark.parametrize("me", [0, 3])
+def test_only_who_is_there_is_in_a_partition(rng, me):
+    """The asking agent may have seen nothing yet; who has not been heard from is nobody's."""
+    samples = linear_samples(rng, tasks(rng, 1)[np.zeros(5, dtype=int)], n=20)
+    K_z = K_z_of(Evidence(partitions=5), [None, samples[1], None, *samples[3:]], me=me)
+    np.testing.assert_array_equal(K_z[2], np.eye(5)[2])
+    assert K_z[me, [1, 4]].min() > (0.3 if me == 0 else 0.9)
+    assert np.linalg.eigvalsh(K_z).min() > -1e-12
+
+
+def test_where_everyone_differs_nobody_is_believed_beyond_how_alike_tasks_are(rng):
+    """Of twelve random tasks in five dimensions some are alike, to a degree."""
+    theta = tasks(rng, 12)
+    samples = linear_samples(rng, theta, n=60)
+    row = K_z_of(Evidence(partitions=12), samples)[0, 1:]
+    assert row.mean() < 0.15
+    assert (row < np.maximum(theta[1:] @ theta[0], 0.0) + 0.1).all()
+
+
+def test_views_of_more_agents_than_that_are_left_to_the_groups(rng):
+    samples = linear_samples(rng, tasks(rng, 2)[np.arange(6) % 2], n=4)
+    groups, most = K_z_of(Evidence(), samples), K_z_of(Evidence(partitions=5), samples)
+    np.testing.assert_array_equal(most, groups)
+    assert np.abs(K_z_of(Evidence(partitions=6), samples) - groups).max() > 0.01
