@@ -41,11 +41,12 @@ def test_all_engines_agree_under_every_learnt_similarity(make, ttl, name):
     "similarity",
     [
         Evidence(groups=3, features=Fourier(8)),
+        Evidence(groups=3, features=Fourier(8), partitions=6),
         MeanEmbedding(0.5, sample="offered"),
         Learned(rank=2, steps=3, features=Fourier(8)),
         MeanEmbedding(0.7, refresh="frozen"),
     ],
-    ids=["evidence", "embedding", "learned", "frozen"],
+    ids=["evidence", "partitions", "embedding", "learned", "frozen"],
 )
 def test_all_engines_agree_under_features_and_a_width_that_asks_for_the_determinant(similarity):
     problem = ragged(NETWORKS["two parts"], 6)
