@@ -62,7 +62,7 @@ ROWS = {
     "`MeanEmbedding`, best σ_z": "embedding",
     "`Learned`": "learned",
     "**`Evidence`**": "evidence",
-    "`Evidence(partitions=24)`": "partitions",
+    f"`Evidence(partitions={FEW})`": "partitions",
 }
 
 
@@ -429,25 +429,24 @@ def gap_closed(alone: np.ndarray, method: np.ndarray, oracle: np.ndarray) -> tup
 def table() -> None:
     """Print the tables of docs/similarity.md."""
     done = read()
+    ours = {"": "evidence", f", `partitions={FEW}`": "partitions"}
+    views = {
+        "Evidence": worth,
+        "Evidence less the best MeanEmbedding": less,
+    }
     for policy in ("eager", "coop"):
-        print(f"\n### Evidence, {policy.capitalize()}-KernelUCB\n")
-        print_rows(
-            "network",
-            {
-                given.text: [
-                    worth(done, setting, scenario, policy, "evidence") for scenario in SCENARIOS
-                ]
-                for setting, given in SETTINGS.items()
-            },
-        )
-        print(f"\n### Evidence less the best MeanEmbedding, {policy.capitalize()}-KernelUCB\n")
-        print_rows(
-            "network",
-            {
-                given.text: [less(done, setting, scenario, policy) for scenario in SCENARIOS]
-                for setting, given in SETTINGS.items()
-            },
-        )
+        for title, shown in views.items():
+            print(f"\n### {title}, {policy.capitalize()}-KernelUCB\n")
+            print_rows(
+                "network",
+                {
+                    given.text + option: [
+                        shown(done, setting, scenario, policy, method) for scenario in SCENARIOS
+                    ]
+                    for setting, given in SETTINGS.items()
+                    for option, method in ours.items()
+                },
+            )
     for setting, given in SETTINGS.items():
         for policy in ("eager", "coop"):
             rows = {
@@ -477,7 +476,7 @@ def cell(done: dict[Job, float], setting: str, scenario: str, policy: str, metho
         sigma = best_bandwidth(done, setting, scenario)
         if sigma is None:
             return ""
-        method, tuned = f"embedding {sigma}", f", σ_z = {sigma:g}"
+        method, tuned = f"embedding {sigma}", f"<br>σ_z = {sigma:g}"
     where = "any" if method in ("alone", "naive") else policy
     found = regrets(done, setting, scenario, where, method)
     if len(found) < TRIALS:
@@ -505,10 +504,10 @@ def worth(done: dict[Job, float], setting: str, scenario: str, policy: str, meth
     return f"{value:.0f}% ± {half:.0f}%"
 
 
-def less(done: dict[Job, float], setting: str, scenario: str, policy: str) -> str:
-    """Return by how much evidence's regret exceeds that of the best embedding, paired by seed."""
+def less(done: dict[Job, float], setting: str, scenario: str, policy: str, method: str) -> str:
+    """Return by how much a method's regret exceeds that of the best embedding, paired by seed."""
     sigma = best_bandwidth(done, setting, scenario)
-    mine = regrets(done, setting, scenario, policy, "evidence")
+    mine = regrets(done, setting, scenario, policy, method)
     theirs = regrets(done, setting, scenario, policy, f"embedding {sigma}")
     if min(len(mine), len(theirs)) < TRIALS:
         return ""
