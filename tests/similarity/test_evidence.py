@@ -32,10 +32,9 @@ def test_where_everyone_differs_everyone_is_on_its_own(rng):
     assert K_z[OFF].mean() < 0.03
 
 
-@BOTH
-def test_where_all_are_the_same_all_are_believed(rng, similarity):
+def test_where_all_are_the_same_all_are_believed(rng):
     samples = linear_samples(rng, tasks(rng, 1)[np.zeros(12, dtype=int)], n=10)
-    assert K_z_of(similarity, samples)[OFF].min() > 0.9
+    assert K_z_of(Evidence(), samples)[OFF].min() > 0.9
 
 
 @BOTH
@@ -217,7 +216,6 @@ def test_a_message_carries_the_mean_of_what_was_offered(rng):
         ({"growth": 0.9}, "growth must be above 1"),
         ({"partitions": -1}, "partitions must be a whole number >= 0"),
         ({"partitions": 2.5}, "partitions must be a whole number"),
-        ({"partitions": 61}, "partitions must be at most 60"),
     ],
     ids=str,
 )

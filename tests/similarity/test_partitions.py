@@ -1,6 +1,5 @@
 """Partitions are drawn as often as prior and data say: against a sum over all of them."""
 
-from functools import lru_cache
 from math import factorial
 
 import numpy as np
@@ -16,11 +15,9 @@ NOISE, SIGNAL = 0.3, 0.5  # σ, and the deviation of the weights
 @pytest.fixture
 def patient(monkeypatch):
     """Draw thousands of times, with the levels given, and leave nothing small out."""
-    monkeypatch.setattr(partitions, "MOST", 5)
     monkeypatch.setattr(partitions, "_WALKERS", 40)
     monkeypatch.setattr(partitions, "_WARMING", 10)
     monkeypatch.setattr(partitions, "_KEPT", 200)
-    monkeypatch.setattr(partitions, "_noise", lru_cache(partitions._noise.__wrapped__))
     monkeypatch.setattr(evidence, "_SMALLEST", 0.0)
     levels = (np.array([NOISE**2]), np.array([NOISE**2 / SIGNAL**2]))
     monkeypatch.setattr(evidence, "levels", lambda *_: levels)
@@ -53,7 +50,7 @@ def exact(samples):
     for partition in all_partitions(list(range(N))):
         label = np.array([next(i for i, g in enumerate(partition) if u in g) for u in range(N)])
         together = np.equal.outer(label, label).astype(float)
-        prior = np.log([factorial(len(group) - 1) for group in partition]).sum()
+        prior = np.log([2.0 * factorial(len(group) - 1) for group in partition]).sum()  # α = 2
         for rho in evidence._CORRELATIONS:
             weights.append(prior + log_density(samples, together, rho))
             values.append(rho * together)
@@ -89,6 +86,13 @@ def test_where_everyone_differs_nobody_is_believed_beyond_how_alike_tasks_are(rn
     row = K_z_of(Evidence(partitions=12), samples)[0, 1:]
     assert row.mean() < 0.15
     assert (row < np.maximum(theta[1:] @ theta[0], 0.0) + 0.1).all()
+
+
+def test_where_all_are_the_same_most_draws_have_them_together(rng):
+    samples = linear_samples(rng, tasks(rng, 1)[np.zeros(12, dtype=int)], n=10)
+    row = K_z_of(Evidence(partitions=12), samples)[0, 1:]
+    assert row.mean() > 0.9
+    assert row.min() > 0.8  # each of 16 draws counts for 0.06
 
 
 def test_views_of_more_agents_than_that_are_left_to_the_groups(rng):

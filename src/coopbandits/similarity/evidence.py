@@ -8,7 +8,8 @@ is learnt. With R_ug the probability that u is in group g, and ρ the correlatio
     K_z = ρRRᵀ + diag(1 − ρ|R_u|²)
 
 so K_z(u, w) is ρ times the probability that u and w are in one group, and what is uncertain is an
-agent's own. ρ is the one of a few that predicts best.
+agent's own. ρ is the one of a few that predicts best. Among a few agents K_z is instead the mean of
+ρ over drawn partitions, 0 where u and w are apart (`partitions.py`), if that is asked for.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.groups import CLOSE, Contexts, Groups, log_normaliser
 from coopbandits.similarity.levels import levels, outlandish
-from coopbandits.similarity.partitions import MOST, Few
+from coopbandits.similarity.partitions import Few
 from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
 from coopbandits.statistics import Statistics
 
@@ -33,6 +34,8 @@ _CORRELATIONS = (1.0, 0.95, 0.85, 0.6)
 _SMALLEST = 0.02
 # Views are worked on in batches of about this many numbers, what goes over all agents in blocks.
 _BATCH, _BLOCK = 1_000_000, 200_000
+# Views whose partitions are drawn together have about this many numbers, for each walker.
+_PORTION = 200_000
 # By how many deviations agents' context means must differ more than chance, to be looked at.
 _SIGNIFICANT = 4.0
 
@@ -53,9 +56,9 @@ class Evidence:
         refresh: "growing" (early on each time, then at each `growth`-fold number of observations)
             or "every round".
         growth: See `refresh`.
-        partitions: Where no more than so many agents are known, the asking one included, weigh all
+        partitions: Where no more than so many agents are known, the asking one included, draw
             ways to group them instead of taking the best: better among a few, and slower. 0 never
-            does; 60 at most.
+            does; beyond some 24 it gains nothing.
     """
 
     noise: float | None = None
@@ -73,7 +76,7 @@ class Evidence:
         if not isinstance(self.contexts, bool):
             raise ParameterError(f"contexts must be True or False, got {short(self.contexts)}")
         settle_refresh(self)
-        partitions = as_count(self.partitions, "partitions", least=0, most=MOST)
+        partitions = as_count(self.partitions, "partitions", least=0)
         object.__setattr__(self, "partitions", partitions)
 
     def learner(self, kernel: Kernel, network: Network) -> "EvidenceLearner":
@@ -160,22 +163,20 @@ class EvidenceLearner:
         silent = ~sane
         silent[np.arange(B), views.me] &= views.heard[np.arange(B), views.me]
         places = np.where(silent[..., None], 0.0, places)
-        if law is not None:
-            law = Contexts(law.mean, law.n * by_contexts[:, None])
-        groups, members = replace(groups, contexts=law), others.copy()
+        members = others.copy()
         members[np.arange(B), views.me] = ~silent[np.arange(B), views.me]
         few = members.sum(axis=1) <= self.similarity.partitions
         few &= members[np.arange(B), views.me]
-        parts = []
-        if not few.all():
-            rest = np.flatnonzero(~few)
-            parts.append((rest, _packed(places[rest], rho[rest], views.me[rest])))
-        if few.any():
-            some = np.flatnonzero(few)
-            drawn = _drawn(
-                _taken(groups, some), places[some], rho[some], members[some], views.me[some]
-            )
-            parts.append((some, drawn))
+        if not few.any():
+            return _packed(places, rho, views.me)
+        if law is not None:
+            law = Contexts(law.mean, law.n * by_contexts[:, None])
+        known = np.clip((statistics.n * views.heard).sum(axis=1), 0.0, 2.0**53)
+        seeds = np.stack([views.agents[np.arange(B), views.me], known.astype(np.int64)], axis=1)
+        all_ = _Found(replace(groups, contexts=law), places, rho, members, views.me, seeds)
+        rest = np.flatnonzero(~few)
+        parts = [(rest, _packed(places[rest], rho[rest], views.me[rest]))] if rest.size else []
+        parts += [(some, _drawn(all_.take(some))) for some in _portions(few, members, statistics)]
         return Loadings.gathered(members.shape, parts)
 
     def _start(self) -> Array:
@@ -302,8 +303,46 @@ def _packed(places: Array, rho: Array, me: IntArray) -> Loadings:
     return Loadings(np.sqrt(rho)[:, None, None] * R, delta)
 
 
-def _drawn(groups: Groups, places: Array, rho: Array, members: BoolArray, me: IntArray) -> Loadings:
-    """Weigh all partitions of a few agents, from the groups that were found."""
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was found in each view: groups, places in them (B, N, G), ρ (B,); who is there (B, N).
+
+    And who asks (B,), with seeds of its draws (B, ·).
+    """
+
+    groups: Groups
+    places: Array
+    rho: Array
+    members: BoolArray
+    me: IntArray
+    seeds: IntArray
+
+    def take(self, index: IntArray) -> "_Found":
+        """Take some views, in order."""
+        return _Found(
+            _taken(self.groups, index),
+            self.places[index],
+            self.rho[index],
+            self.members[index],
+            self.me[index],
+            self.seeds[index],
+        )
+
+
+def _portions(few: BoolArray, members: BoolArray, statistics: Statistics) -> list[IntArray]:
+    """Cut the views of a few agents into portions whose draws fit into memory."""
+    some = np.flatnonzero(few)
+    most, m = int(members[some].sum(axis=1).max()), statistics.b.shape[-1]
+    size = max(1, _PORTION // (most * (most + m * m)))
+    return [some[start : start + size] for start in range(0, len(some), size)]
+
+
+def _drawn(found: _Found) -> Loadings:
+    """Take K_z from partitions of a few agents, starting from the groups that were found.
+
+    Whom the asking agent has next to nothing in common with is on its own.
+    """
+    groups, places, members, me = found.groups, found.places, found.members, found.me
     B, N, G = places.shape
     every = [_under(groups, value) for value in _CORRELATIONS]
     rows = np.stack([under.shared.compact for under in every])
@@ -314,38 +353,36 @@ def _drawn(groups: Groups, places: Array, rho: Array, members: BoolArray, me: In
         sample = np.concatenate([law.n[..., None], law.n[..., None] * law.mean], axis=2)
         rows = np.concatenate([rows, np.broadcast_to(sample, (*own.shape, sample.shape[2]))], 3)
 
-    def log_evidence(sums: Array, view: IntArray, place: IntArray) -> Array:
+    def log_evidence(sums: Array, view: IntArray, q: IntArray) -> Array:
         m = groups.shared.b.shape[-1]
-        value = log_normaliser(sums[:, :width], m, groups.noise[view], ratio[place, view])
+        value = log_normaliser(sums[:, :width], m, groups.noise[view], ratio[q, view])
         if law is None:
             return value
         return value + law.evidence(sums[:, width], sums[:, width + 1 :])
 
     # only those who are there
-    at = (
-        np.arange(B)[:, None],
-        np.argsort(~members, axis=1, kind="stable")[:, : members.sum(axis=1).max()],
-    )
-    there = Few(
-        rows[:, *at],
-        own[:, *at],
-        log_evidence,
-        np.array(_CORRELATIONS),
-        members[at],
-        (at[1] == me[:, None]).argmax(axis=1),
+    most = int(members.sum(axis=1).max())
+    at = np.arange(B)[:, None], np.argsort(~members, axis=1, kind="stable")[:, :most]
+    few = Few(
+        rows=rows[:, *at],
+        own=own[:, *at],
+        log_evidence=log_evidence,
+        correlations=np.array(_CORRELATIONS),
+        members=members[at],
+        me=(at[1] == me[:, None]).argmax(axis=1),
+        seeds=found.seeds,
     )
     top, sure = places[at].argmax(axis=2), places[at].max(axis=2) > 0.5
     first = (sure[..., None] & (top[..., None] == np.arange(G))).argmax(axis=1)
-    start = np.where(sure, np.take_along_axis(first, top, axis=1), np.arange(top.shape[1]))
-    draws = there.draw(start, np.searchsorted(-np.array(_CORRELATIONS), -rho))
-    weight, odds = draws.weight[:, :G], draws.odds[:, :G]
-    weight = np.where(weight * odds < _SMALLEST, 0.0, weight)
-    R = draws.members[:, :G].astype(np.float64)
-    R[np.arange(B), :, there.me] = odds
-    U, delta = np.zeros((B, N, R.shape[1])), np.ones((B, N))
-    U[at] = np.swapaxes(np.sqrt(weight)[..., None] * R, 1, 2)
-    delta[at] = np.maximum(1.0 - (U[at] ** 2).sum(axis=2), 0.0)
-    return Loadings(U[:, :, : max(1, int((weight > 0).sum(axis=1).max()))], delta)
+    start = np.where(sure, np.take_along_axis(first, top, axis=1), np.arange(most))
+    shared = few.together(start, np.searchsorted(-few.correlations, -found.rho))
+    known = shared[np.arange(B), few.me] >= _SMALLEST
+    known[np.arange(B), few.me] = True
+    factor = Loadings.of(shared * (known[:, :, None] & known[:, None, :])).U
+    U, delta = np.zeros((B, N, most)), np.ones((B, N))
+    U[at] = factor
+    delta[at] = np.maximum(1.0 - (factor**2).sum(axis=2), 0.0)
+    return Loadings(U, delta)
 
 
 def _taken(groups: Groups, index: IntArray | slice) -> Groups:

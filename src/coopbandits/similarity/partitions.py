@@ -2,51 +2,35 @@ r"""Who is with whom among a few agents? Partitions drawn from what the data say
 
 `groups.py` finds one grouping. Among many agents that is enough: groups are large, and their data
 leave little doubt. Among a few each group has two or three agents, several groupings explain the
-data about as well, and the best of them claims too much. So there all of them are weighed, by Gibbs
+data about as well, and the best of them claims too much. So there partitions are drawn, by Gibbs
 sampling: one by one, agents leave their groups and join another or found one, with odds
 
-    p(its rewards | theirs)·(how many are in it)      or      p(its rewards)
+    p(its data | theirs)·(how many are in it)      or      p(its data)·α
 
 which is a Chinese restaurant process as prior over partitions. The correlation ρ within groups is
 drawn too. All else is integrated out, so a draw needs the sums of `statistics.py` only. The agent
 that asks comes last, and for it the odds themselves are kept.
 
-Random numbers are the same for every view: what an agent draws depends on what it has heard alone.
+The random numbers come from who asks and how much it knows, so that they are the same in every
+engine, and others for every agent and every estimate.
 
 Axes: W = B·C walkers, C for each of B views; N agents; N slots, one for each group, so that all can
-be alone; R correlations; p numbers that are summed over the agents of a group.
+be alone; Q correlations; p numbers that are summed over the agents of a group.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
 
-# A group is written as a number with a bit for each agent.
-MOST = 60
-_WALKERS, _WARMING, _KEPT = 4, 2, 4
+# How many agents a group of one's own is worth beforehand: α.
+_ALPHA = 2.0
+_WALKERS, _WARMING, _KEPT = 4, 4, 4
 
 # The log evidence of k groups' sums, of which views, under which ρ: (k, p), (k,), (k,) -> (k,)
 LogEvidence = Callable[[Array, IntArray, IntArray], Array]
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """The groups of others that were drawn in each view, those first that mean most to the asker.
-
-    Attributes:
-        members: (B, L, N) who is in each.
-        weight: (B, L) ρ times how often it was drawn, on average; 0 where a view has fewer groups.
-        odds: (B, L) how likely the asking agent is in it, when it is there.
-    """
-
-    members: BoolArray
-    weight: Array
-    odds: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +38,13 @@ class Few:
     """A few agents in each view, and what is known of them.
 
     Attributes:
-        rows: (R, B, N, p) what groups add up, under each ρ.
-        own: (R, B, N) what each agent adds to the log evidence, whatever its group.
-        log_evidence: Of sums of rows; 0 for a sum of nothing.
-        correlations: (R,) every ρ, all as likely beforehand.
-        members: (B, N) who is there.
+        rows: (Q, B, N, p) what groups add up, under each ρ.
+        own: (Q, B, N) what each agent adds to the log evidence, whatever its group.
+        log_evidence: Of sums of rows.
+        correlations: (Q,) every ρ, all as likely beforehand.
+        members: (B, N) who is there; the columns of those come first.
         me: (B,) the column of the agent that asks, which is there.
+        seeds: (B, ·) of the random numbers of each view.
     """
 
     rows: Array
@@ -68,19 +53,24 @@ class Few:
     correlations: Array
     members: BoolArray
     me: IntArray
+    seeds: IntArray
 
-    def draw(self, start: IntArray, rho: IntArray) -> Draws:
-        """Draw partitions, from a first one and a first ρ: (B, N) slots, (B,) places of ρ."""
+    def together(self, start: IntArray, rho: IntArray) -> Array:
+        """Return the mean of ρ where two agents are together, and 0 where apart: (B, N, N).
+
+        Args:
+            start: (B, N) slots of a first partition, for every other walker; the rest start apart.
+            rho: (B,) which ρ to start with.
+        """
         walk = _Walk(self, start, rho)
-        slots, odds, weight = [], [], []
+        B, N = self.members.shape
+        total = np.zeros((B, N, N))
         for sweep in range(_WARMING + _KEPT):
-            mine = walk.sweep(sweep)
+            odds = walk.sweep(sweep)
             if sweep >= _WARMING:
-                slots.append(walk.others())
-                odds.append(mine)
-                weight.append(self.correlations[walk.rho])
+                total += walk.together(odds).reshape(B, _WALKERS, N, N).sum(axis=1)
             walk.correlate(sweep)
-        return _counted(*(_by_view(parts, len(self.me)) for parts in (slots, odds, weight)))
+        return total / (_WALKERS * _KEPT)
 
 
 class _Walk:
@@ -88,122 +78,117 @@ class _Walk:
 
     def __init__(self, few: Few, start: IntArray, rho: IntArray) -> None:
         B, N = few.members.shape
+        Q = len(few.correlations)
         self.few = few
         self.view = np.repeat(np.arange(B), _WALKERS)
-        self.walker = np.tile(np.arange(_WALKERS), B)
-        self.me = few.me[self.view]
         self.members = few.members[self.view]
+        self.me = few.me[self.view]
         self.own = (few.own * few.members).sum(axis=2)[:, self.view]
+        # the log evidence of each agent by itself: (Q, B, N)
+        q, view, _ = (index.reshape(-1) for index in np.indices((Q, B, N)))
+        flat = few.rows.reshape(Q * B * N, -1)
+        self.alone = few.log_evidence(flat, view, q).reshape(Q, B, N)
         # the asking agent last, the others in order
         last = np.argsort(np.arange(N) == few.me[:, None], axis=1, kind="stable")
         self.turns = last[self.view]
-        self.slot: IntArray = np.where(self.members, start[self.view], -1)
+        apart = (np.arange(len(self.view)) % 2 == 1)[:, None]
+        slot = np.where(apart, np.arange(N), start[self.view])
+        self.slot: IntArray = np.where(self.members, slot, -1)
         self.rho: IntArray = rho[self.view]
         self.count = self._inside().sum(axis=2)
-        self.sums, self.value = self._summed(self.rho)
+        self.sums = self._summed(self.rho)
+        self.value = self._valued(self.sums, self.rho)
+        self.slot_noise, self.rho_noise = _noise(few, Q)
 
     def sweep(self, number: int) -> Array:
         """Let everyone choose again; return the asking agents' odds of each slot: (W, N)."""
-        odds = np.zeros(self.count.shape)
+        walkers = np.arange(len(self.view))
         for agents in self.turns.T:
-            odds = self._choose(agents, _noise()[0][number, self.walker, agents])
+            odds = self._choose(agents, self.slot_noise[number, walkers, agents])
         return odds
 
     def correlate(self, number: int) -> None:
         """Choose ρ again, given who is with whom."""
-        R, W = self.own.shape
-        found = [self._summed(np.full(W, rho)) for rho in range(R)]
-        fit = self.own + [value.sum(axis=1) for _, value in found]
-        self.rho = (fit.T + _noise()[1][number, self.walker, :R]).argmax(axis=1)
-        self.sums = np.stack([sums for sums, _ in found])[self.rho, np.arange(W)]
-        self.value = np.stack([value for _, value in found])[self.rho, np.arange(W)]
+        Q, W = self.own.shape
+        every = [np.full(W, q) for q in range(Q)]
+        value = np.stack([self._valued(self._summed(rho), rho) for rho in every])
+        fit = self.own + value.sum(axis=2)
+        self.rho = (fit.T + self.rho_noise[number]).argmax(axis=1)
+        self.sums = self._summed(self.rho)
+        self.value = value[self.rho, np.arange(W)]
 
-    def others(self) -> IntArray:
-        """Return everyone's slot, −1 for the asking agents and whoever is not there: (W, N)."""
-        slot = self.slot.copy()
-        slot[np.arange(len(slot)), self.me] = -1
-        return slot
+    def together(self, odds: Array) -> Array:
+        """Return ρ where two agents are together, or times the asking agent's odds: (W, N, N)."""
+        inside = self._inside()
+        inside[np.arange(len(odds)), :, self.me] = odds
+        rho = self.few.correlations[self.rho]
+        return rho[:, None, None] * (np.swapaxes(inside, 1, 2) @ inside)
 
     def _inside(self) -> Array:
         """Return 1 where an agent is in a slot: (W, slots, N)."""
         slots = np.arange(self.slot.shape[1])
         return (self.slot[:, None, :] == slots[:, None]).astype(np.float64)
 
-    def _summed(self, rho: IntArray) -> tuple[Array, Array]:
-        """Return the sums of every slot, and their log evidence: (W, N, p), (W, N)."""
-        sums = self._inside() @ self.few.rows[rho, self.view]
-        w, k = np.nonzero(self.count)
+    def _summed(self, rho: IntArray) -> Array:
+        """Return the sums of every slot: (W, N, p)."""
+        return self._inside() @ self.few.rows[rho, self.view]
+
+    def _valued(self, sums: Array, rho: IntArray) -> Array:
+        """Return the log evidence of every slot, 0 where it is empty: (W, N)."""
         value = np.zeros(self.count.shape)
+        w, k = np.nonzero(self.count)
         value[w, k] = self.few.log_evidence(sums[w, k], self.view[w], rho[w])
-        return sums, value
+        return value
 
     def _choose(self, agents: IntArray, noise: Array) -> Array:
         """Let one agent of each walker choose its slot again; return its odds: (W, N)."""
         W, N = self.slot.shape
         w = np.flatnonzero(self.members[np.arange(W), agents])
-        agent, view, rho = agents[w], self.view[w], self.rho[w]
+        every, agent, view, rho = np.arange(len(w)), agents[w], self.view[w], self.rho[w]
         row, old = self.few.rows[rho, view, agent], self.slot[w, agent]
+        joined = np.zeros((len(w), N))
+        joined[every, old] = self.value[w, old]  # of the old slot, if it goes back to it
         self.count[w, old] -= 1.0
-        stay = np.flatnonzero(self.count[w, old] > 0)
+        left = self.count[w, old] > 0
+        self.sums[w, old] = np.where(left[:, None], self.sums[w, old] - row, 0.0)
         self.value[w, old] = 0.0
-        self.sums[w, old] = np.where((self.count[w, old] > 0)[:, None], self.sums[w, old] - row, 0)
-        self.value[w[stay], old[stay]] = self.few.log_evidence(
-            self.sums[w[stay], old[stay]], view[stay], rho[stay]
+        self.value[w[left], old[left]] = self.few.log_evidence(
+            self.sums[w[left], old[left]], view[left], rho[left]
         )
         count = self.count[w]
-        open_ = count > 0
-        open_[np.arange(len(w)), open_.argmin(axis=1)] = True  # and one that is empty
-        i, k = np.nonzero(open_)
-        joined = np.zeros(count.shape)
+        other = count > 0
+        empty = other.argmin(axis=1)
+        other[every, old] = False
+        i, k = np.nonzero(other)
         joined[i, k] = self.few.log_evidence(self.sums[w[i], k] + row[i], view[i], rho[i])
-        logits = joined - self.value[w] + np.log(np.maximum(count, 1.0))
-        logits = np.where(open_, logits, -np.inf)
-        new = (logits + noise[w, :N]).argmax(axis=1)
+        joined[every, empty] = self.alone[rho, view, agent]
+        logits = joined - self.value[w] + np.log(np.where(count > 0, count, _ALPHA))
+        logits[(count == 0) & (np.arange(N) != empty[:, None])] = -np.inf
+        new = (logits + noise[w]).argmax(axis=1)
         self.slot[w, agent] = new
         self.count[w, new] += 1.0
         self.sums[w, new] += row
-        self.value[w, new] = joined[np.arange(len(w)), new]
+        self.value[w, new] = joined[every, new]
         odds = np.zeros((W, N))
         odds[w] = np.exp(logits - logits.max(axis=1, keepdims=True))
         odds[w] /= odds[w].sum(axis=1, keepdims=True)
         return odds
 
 
-@lru_cache(maxsize=1)
-def _noise() -> tuple[Array, Array]:
-    """Return Gumbel noise for each sweep and walker: of each agent's slots, and of ρ."""
-    rng = np.random.default_rng(0)
+def _noise(few: Few, Q: int) -> tuple[Array, Array]:
+    """Return Gumbel noise of each sweep and walker: of agents' slots (·, W, N, N), of ρ (·, W, Q).
+
+    How much of it a view draws must not depend on the other views.
+    """
+    B, N = few.members.shape
     shape = (_WARMING + _KEPT, _WALKERS)
-    return rng.gumbel(size=(*shape, MOST, MOST)), rng.gumbel(size=(*shape, MOST))
-
-
-def _by_view(parts: list[Any], views: int) -> Any:
-    """Put together what the walkers of each view found: (W, …) of each sweep -> (B, S, …)."""
-    found = np.stack(parts, axis=1)
-    return found.reshape(views, -1, *found.shape[2:])
-
-
-def _counted(slots: IntArray, odds: Array, weight: Array) -> Draws:
-    """Count the groups in S draws of each view: slots (B, S, N), odds (B, S, N), ρ (B, S)."""
-    B, S, N = slots.shape
-    inside = slots[:, :, None, :] == np.arange(N)[:, None]
-    view, draw, slot = np.nonzero(inside.any(axis=3))
-    members = inside[view, draw, slot]
-    codes = members @ (1 << np.arange(N, dtype=np.int64))
-    order = np.lexsort((codes, view))  # equal groups of a view side by side
-    view, draw, slot, codes = view[order], draw[order], slot[order], codes[order]
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (view[1:] != view[:-1]) | (codes[1:] != codes[:-1])
-    first, kind = np.flatnonzero(new), np.cumsum(new) - 1
-    total = np.bincount(kind, weights=weight[view, draw], minlength=len(first))
-    mine = np.bincount(kind, weights=weight[view, draw] * odds[view, draw, slot])
-    view, members = view[first], members[order][first]
-    order = np.lexsort((-mine, view))
-    place = np.arange(len(order)) - np.searchsorted(view, view[order])
-    L = int(place.max(initial=0)) + 1
-    found = Draws(np.zeros((B, L, N), dtype=np.bool_), np.zeros((B, L)), np.zeros((B, L)))
-    at = view[order], place
-    found.members[at] = members[order]
-    found.weight[at] = total[order] / S
-    found.odds[at] = mine[order] / total[order]
-    return found
+    slots, rho = np.zeros((*shape, B, N, N)), np.zeros((*shape, B, Q))
+    for b, (seed, count) in enumerate(zip(few.seeds, few.members.sum(axis=1), strict=True)):
+        rng = np.random.default_rng(seed)
+        slots[:, :, b, :count, :count] = rng.gumbel(size=(*shape, count, count))
+        rho[:, :, b] = rng.gumbel(size=(*shape, Q))
+    W = B * _WALKERS
+    return (
+        np.swapaxes(slots, 1, 2).reshape(shape[0], W, N, N),
+        np.swapaxes(rho, 1, 2).reshape(shape[0], W, Q),
+    )
