@@ -43,7 +43,7 @@ TRIALS, TUNING, TUNING_TRIALS = 20, 1000, 3
 RANK = 6000
 # Of a smooth K_z between many agents, parts smaller than this share of the largest are left out.
 SMALLEST = 1e-4
-# Among so many agents all partitions are weighed, by a row that only --only partitions measures.
+# Among so many agents partitions are drawn, in a row that only --only partitions measures.
 FEW = 24
 FIELDS = ["setting", "scenario", "policy", "method", "seed", "regret"]
 

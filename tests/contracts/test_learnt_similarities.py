@@ -13,7 +13,7 @@ from learnt_views import learner_of, linear_samples, tasks, view
 MADE = {
     "Evidence": similarity.Evidence(groups=4),
     "Evidence, rewards only": similarity.Evidence(groups=4, contexts=False),
-    "Evidence of all partitions": similarity.Evidence(groups=4, partitions=10),
+    "Evidence of drawn partitions": similarity.Evidence(groups=4, partitions=10),
     "MeanEmbedding": similarity.MeanEmbedding(0.5),
     "MeanEmbedding, offered": similarity.MeanEmbedding("median", sample="offered"),
     "MeanEmbedding, unbiased": similarity.MeanEmbedding(0.5, unbiased=True),

@@ -14,7 +14,7 @@ LINEAR = cb.kernels.Linear()
 LEARNT = {
     "evidence": Evidence(groups=4),
     "evidence, every round": Evidence(groups=3, contexts=False, noise=0.4, refresh="every round"),
-    "evidence of all partitions": Evidence(groups=4, partitions=5),
+    "evidence of drawn partitions": Evidence(groups=4, partitions=5),
     "embedding": MeanEmbedding(0.7),
     "embedding, every round": MeanEmbedding("median", refresh="every round"),
     "embedding of what is offered": MeanEmbedding(0.5, sample="offered"),
@@ -118,7 +118,10 @@ def test_mean_embeddings_take_the_literal_estimators_decisions(
     np.testing.assert_array_equal(run.actions, expected)
 
 
-@pytest.mark.parametrize("name", ["evidence", "embedding", "learned", "laplacian", "frozen"])
+@pytest.mark.parametrize(
+    "name",
+    ["evidence", "evidence of drawn partitions", "embedding", "learned", "laplacian", "frozen"],
+)
 def test_the_same_seed_gives_the_same_bits(name):
     problem = ragged(NETWORKS["grid"], 3)
     policy = cb.EagerKernelUCB(kernel=LINEAR, similarity=LEARNT[name], ttl=2)

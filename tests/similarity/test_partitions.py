@@ -43,7 +43,21 @@ def log_density(samples, together, rho):
     return stats.multivariate_normal(cov=cov).logpdf(y)
 
 
-def exact(samples):
+def law_density(offered, partition):
+    """log p(means of decision sets), in units of their deviation; groups have centres N(0, I)."""
+    means = np.array([sets.mean(axis=1) for sets in offered])  # (N, n, d)
+    N, n, d = means.shape
+    within = ((means - means.mean(axis=1, keepdims=True)) ** 2).sum() / (d * N * (n - 1))
+    x = (means - means.mean(axis=(0, 1))) / np.sqrt(within)
+    total = 0.0
+    for group in partition:
+        seen = x[group].reshape(-1, d)
+        law = stats.multivariate_normal(cov=np.eye(len(seen)) + 1.0)
+        total += sum(law.logpdf(seen[:, axis]) for axis in range(d))
+    return total
+
+
+def exact(samples, offered=None):
     """Return E[ρ·(u and w are together)], over all partitions and every ρ: (N, N)."""
     N = len(samples)
     weights, values = [], []
@@ -51,6 +65,7 @@ def exact(samples):
         label = np.array([next(i for i, g in enumerate(partition) if u in g) for u in range(N)])
         together = np.equal.outer(label, label).astype(float)
         prior = np.log([2.0 * factorial(len(group) - 1) for group in partition]).sum()  # α = 2
+        prior += 0.0 if offered is None else law_density(offered, partition)
         for rho in evidence._CORRELATIONS:
             weights.append(prior + log_density(samples, together, rho))
             values.append(rho * together)
@@ -100,3 +115,23 @@ def test_views_of_more_agents_than_that_are_left_to_the_groups(rng):
     groups, most = K_z_of(Evidence(), samples), K_z_of(Evidence(partitions=5), samples)
     np.testing.assert_array_equal(most, groups)
     assert np.abs(K_z_of(Evidence(partitions=6), samples) - groups).max() > 0.01
+
+
+def test_a_law_of_contexts_is_weighed_as_all_partitions_weigh_it(patient, monkeypatch, rng):
+    def best(groups, *rest, best=evidence._best):  # as if contexts always helped to predict
+        places, rho, score = best(groups, *rest)
+        return places, rho, score + 1e3 * (groups.contexts is not None)
+
+    monkeypatch.setattr(evidence, "_telling", lambda *_: np.array([True]))
+    monkeypatch.setattr(evidence, "_best", best)
+    theta, centres = SIGNAL * tasks(rng, 2, dim=3), 0.5 * tasks(rng, 2, dim=3)
+    samples, offered = [], []
+    for label in (0, 1, 0, 1):
+        sets = centres[label] + 0.7 * rng.normal(size=(3, 4, 3))
+        offered.append(sets)
+        samples.append((sets[:, 0], sets[:, 0] @ theta[label] + NOISE * rng.normal(size=3)))
+    off = ~np.eye(4, dtype=bool)
+    K_z = K_z_of(Evidence(partitions=4), samples, me=1, offered=offered)
+    expected = exact(samples, offered)
+    assert np.abs(expected - exact(samples))[off].max() > 0.05
+    np.testing.assert_allclose(K_z[off], expected[off], atol=4 * 0.5 / np.sqrt(2000))
