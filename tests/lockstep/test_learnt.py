@@ -41,7 +41,7 @@ def test_all_engines_agree_under_every_learnt_similarity(make, ttl, name):
     "similarity",
     [
         Evidence(groups=3, features=Fourier(8)),
-        Evidence(groups=3, features=Fourier(8), partitions=6),
+        pytest.param(Evidence(groups=3, features=Fourier(8), partitions=6), marks=pytest.mark.slow),
         MeanEmbedding(0.5, sample="offered"),
         Learned(rank=2, steps=3, features=Fourier(8)),
         MeanEmbedding(0.7, refresh="frozen"),
