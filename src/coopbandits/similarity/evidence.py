@@ -58,7 +58,7 @@ class Evidence:
         growth: See `refresh`.
         partitions: Where no more than so many agents are known, the asking one included, draw
             ways to group them instead of taking the best: better among a few, and slower. 0 never
-            does; beyond some 24 it gains nothing.
+            does; it is meant for a dozen or two.
     """
 
     noise: float | None = None

@@ -229,7 +229,7 @@ class Groups:
         return value
 
     def _log_normaliser(self, pooled: Array, views: IntArray) -> Array:
-        """Return the same as `log_normaliser`, for sums (…, h + m + 1) of views."""
+        """Return `log_normaliser` under the σ² and κ of views: (…, h + m + 1) -> (…)."""
         trailing = (...,) + (None,) * (pooled.ndim - 2)
         noise, ratio = self.noise[views][trailing], self.ratio[views][trailing]
         return log_normaliser(pooled, self.shared.b.shape[-1], noise, ratio)
