@@ -14,6 +14,10 @@ that asks comes last, and for it the odds themselves are kept.
 The random numbers come from who asks and how much it knows, so that they are the same in every
 engine, and others for every agent and every estimate.
 
+Most of the work is the evidence of groups, and walkers come back to the same groups again and
+again, so it is kept. A group's key is the exclusive or of random numbers: one for each agent in it,
+and one for its view and ρ.
+
 Axes: W = B·C walkers, C for each of B views; N agents; N slots, one for each group, so that all can
 be alone; Q correlations; p numbers that are summed over the agents of a group.
 """
@@ -28,6 +32,8 @@ from coopbandits.arrays import Array, BoolArray, IntArray
 # How many agents a group of one's own is worth beforehand: α.
 _ALPHA = 2.0
 _WALKERS, _WARMING, _KEPT = 4, 4, 4
+# Groups whose evidence is kept, for each agent of each view.
+_ROOM = 128
 
 # The log evidence of k groups' sums, of which views, under which ρ: (k, p), (k,), (k,) -> (k,)
 LogEvidence = Callable[[Array, IntArray, IntArray], Array]
@@ -84,6 +90,7 @@ class _Walk:
         self.members = few.members[self.view]
         self.me = few.me[self.view]
         self.own = (few.own * few.members).sum(axis=2)[:, self.view]
+        self.known = _Known(few)
         # the log evidence of each agent by itself: (Q, B, N)
         q, view, _ = (index.reshape(-1) for index in np.indices((Q, B, N)))
         flat = few.rows.reshape(Q * B * N, -1)
@@ -95,9 +102,12 @@ class _Walk:
         slot = np.where(apart, np.arange(N), start[self.view])
         self.slot: IntArray = np.where(self.members, slot, -1)
         self.rho: IntArray = rho[self.view]
-        self.count = self._inside().sum(axis=2)
-        self.sums = self._summed(self.rho)
-        self.value = self._valued(self.sums, self.rho)
+        inside = self._inside()
+        self.count = inside.sum(axis=2)
+        keys = np.where(inside > 0, self.known.agent, 0)
+        self.key: IntArray = np.asarray(np.bitwise_xor.reduce(keys, axis=2))
+        self.sums = self._summed(np.arange(len(self.view)), self.rho)
+        self.value = self._valued(self.rho)
         self.slot_noise, self.rho_noise = _noise(few, Q)
 
     def sweep(self, number: int) -> Array:
@@ -110,12 +120,13 @@ class _Walk:
     def correlate(self, number: int) -> None:
         """Choose ρ again, given who is with whom."""
         Q, W = self.own.shape
-        every = [np.full(W, q) for q in range(Q)]
-        value = np.stack([self._valued(self._summed(rho), rho) for rho in every])
+        value = np.stack([self._valued(np.full(W, q)) for q in range(Q)])
         fit = self.own + value.sum(axis=2)
-        self.rho = (fit.T + self.rho_noise[number]).argmax(axis=1)
-        self.sums = self._summed(self.rho)
-        self.value = value[self.rho, np.arange(W)]
+        rho = (fit.T + self.rho_noise[number]).argmax(axis=1)
+        changed = np.flatnonzero(rho != self.rho)
+        self.rho = rho
+        self.sums[changed] = self._summed(changed, rho[changed])
+        self.value = value[rho, np.arange(W)]
 
     def together(self, odds: Array) -> Array:
         """Return ρ where two agents are together, or times the asking agent's odds: (W, N, N)."""
@@ -129,15 +140,20 @@ class _Walk:
         slots = np.arange(self.slot.shape[1])
         return (self.slot[:, None, :] == slots[:, None]).astype(np.float64)
 
-    def _summed(self, rho: IntArray) -> Array:
-        """Return the sums of every slot: (W, N, p)."""
-        return self._inside() @ self.few.rows[rho, self.view]
+    def _summed(self, walkers: IntArray, rho: IntArray) -> Array:
+        """Return the sums of every slot of some walkers: (k, N, p)."""
+        return self._inside()[walkers] @ self.few.rows[rho, self.view[walkers]]
 
-    def _valued(self, sums: Array, rho: IntArray) -> Array:
-        """Return the log evidence of every slot, 0 where it is empty: (W, N)."""
+    def _valued(self, rho: IntArray) -> Array:
+        """Return the log evidence of every slot under some ρ, 0 where it is empty: (W, N)."""
         value = np.zeros(self.count.shape)
         w, k = np.nonzero(self.count)
-        value[w, k] = self.few.log_evidence(sums[w, k], self.view[w], rho[w])
+
+        def sums(missing: IntArray) -> Array:
+            walkers, place = np.unique(w[missing], return_inverse=True)
+            return self._summed(walkers, rho[walkers])[place, k[missing]]
+
+        value[w, k] = self.known.log_evidence(self.key[w, k], self.view[w], rho[w], sums)
         return value
 
     def _choose(self, agents: IntArray, noise: Array) -> Array:
@@ -149,30 +165,73 @@ class _Walk:
         joined = np.zeros((len(w), N))
         joined[every, old] = self.value[w, old]  # of the old slot, if it goes back to it
         self.count[w, old] -= 1.0
+        self.key[w, old] ^= self.known.agent[agent]
         left = self.count[w, old] > 0
         self.sums[w, old] = np.where(left[:, None], self.sums[w, old] - row, 0.0)
         self.value[w, old] = 0.0
-        self.value[w[left], old[left]] = self.few.log_evidence(
-            self.sums[w[left], old[left]], view[left], rho[left]
+        w_, k_ = w[left], old[left]
+        self.value[w_, k_] = self.known.log_evidence(
+            self.key[w_, k_], view[left], rho[left], lambda some: self.sums[w_[some], k_[some]]
         )
         count = self.count[w]
         other = count > 0
         empty = other.argmin(axis=1)
         other[every, old] = False
         i, k = np.nonzero(other)
-        joined[i, k] = self.few.log_evidence(self.sums[w[i], k] + row[i], view[i], rho[i])
+        joined[i, k] = self.known.log_evidence(
+            self.key[w[i], k] ^ self.known.agent[agent[i]],
+            view[i],
+            rho[i],
+            lambda some: self.sums[w[i[some]], k[some]] + row[i[some]],
+        )
         joined[every, empty] = self.alone[rho, view, agent]
         logits = joined - self.value[w] + np.log(np.where(count > 0, count, _ALPHA))
         logits[(count == 0) & (np.arange(N) != empty[:, None])] = -np.inf
         new = (logits + noise[w]).argmax(axis=1)
         self.slot[w, agent] = new
         self.count[w, new] += 1.0
+        self.key[w, new] ^= self.known.agent[agent]
         self.sums[w, new] += row
         self.value[w, new] = joined[every, new]
         odds = np.zeros((W, N))
         odds[w] = np.exp(logits - logits.max(axis=1, keepdims=True))
         odds[w] /= odds[w].sum(axis=1, keepdims=True)
         return odds
+
+
+class _Known:
+    """The log evidence of groups that was computed already, by key.
+
+    Attributes:
+        agent: (N,) what each agent adds to a key.
+    """
+
+    def __init__(self, few: Few) -> None:
+        B, N = few.members.shape
+        rng = np.random.default_rng(0)
+        highest = np.iinfo(np.int64).max
+        self.agent: IntArray = rng.integers(highest, size=(N,))
+        self._asked: IntArray = rng.integers(highest, size=(B, len(few.correlations)))
+        self._evidence = few.log_evidence
+        size = 1 << int(np.ceil(np.log2(_ROOM * B * N)))
+        self._keys = np.full(size, -1)
+        self._values = np.zeros(size)
+
+    def log_evidence(
+        self, key: IntArray, view: IntArray, rho: IntArray, sums: Callable[[IntArray], Array]
+    ) -> Array:
+        """Return the log evidence of k groups; `sums` returns those of some of them, by index."""
+        key = key ^ self._asked[view, rho]
+        place = key & (len(self._keys) - 1)
+        value = self._values[place]
+        missing = np.flatnonzero(self._keys[place] != key)
+        if missing.size:
+            _, first, same = np.unique(key[missing], return_index=True, return_inverse=True)
+            some = missing[first]
+            found = self._evidence(sums(some), view[some], rho[some])
+            value[missing] = found[same]
+            self._keys[place[some]], self._values[place[some]] = key[some], found
+        return np.asarray(value)
 
 
 def _noise(few: Few, Q: int) -> tuple[Array, Array]:
