@@ -9,7 +9,7 @@ from coopbandits.features import Fourier, Nystrom
 from coopbandits.kernels import RBF, Linear, Matern
 from coopbandits.model import views_of
 from coopbandits.similarity import Evidence
-from coopbandits.similarity.evidence import _packed
+from coopbandits.similarity.found import packed
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
 
 OFF = ~np.eye(12, dtype=bool)
@@ -230,7 +230,7 @@ def test_only_groups_that_the_asking_agent_may_be_in_are_kept(rng):
     places[0, 2] = [0.7, 0.295, 0.005, 0.0]  # 0.005 is as good as nothing
     places[1, 5] = [0.0, 0.0, 1.0, 0.0]
     rho, me = np.array([1.0, 0.85]), np.array([2, 5])
-    loadings = _packed(places.copy(), rho, me)
+    loadings = packed(places.copy(), rho, me)
     K_z = loadings.matrix
     np.testing.assert_allclose(np.diagonal(K_z, axis1=1, axis2=2), 1.0)
     for one, agent in enumerate(me):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coopbandits.similarity import Evidence, evidence, partitions
+from coopbandits.similarity import Evidence, evidence, found, partitions
+from coopbandits.similarity.groups import CORRELATIONS
 from learnt_views import K_z_of, linear_samples, tasks
 
 NOISE, SIGNAL = 0.3, 0.5  # σ, and the deviation of the weights
@@ -18,7 +19,7 @@ def patient(monkeypatch):
     monkeypatch.setattr(partitions, "_WALKERS", 40)
     monkeypatch.setattr(partitions, "_WARMING", 10)
     monkeypatch.setattr(partitions, "_KEPT", 200)
-    monkeypatch.setattr(evidence, "_SMALLEST", 0.0)
+    monkeypatch.setattr(found, "_SMALLEST", 0.0)
     levels = (np.array([NOISE**2]), np.array([NOISE**2 / SIGNAL**2]))
     monkeypatch.setattr(evidence, "levels", lambda *_: levels)
 
@@ -66,7 +67,7 @@ def exact(samples, offered=None):
         together = np.equal.outer(label, label).astype(float)
         prior = np.log([2.0 * factorial(len(group) - 1) for group in partition]).sum()  # α = 2
         prior += 0.0 if offered is None else law_density(offered, partition)
-        for rho in evidence._CORRELATIONS:
+        for rho in CORRELATIONS:
             weights.append(prior + log_density(samples, together, rho))
             values.append(rho * together)
     odds = np.exp(np.array(weights) - max(weights))

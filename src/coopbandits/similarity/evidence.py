@@ -3,13 +3,8 @@ r"""K_z from what the data say, rewards included: who is in whose group, and how
 Ours, not the paper's. A mean embedding sees contexts only; agents with one law of contexts and
 different tasks differ in it only by what they choose. `Evidence` compares marginal likelihoods of
 the agents' rewards. `groups.py` has the model and how it is fitted, `levels.py` how the noise level
-is learnt. With R_ug the probability that u is in group g, and ρ the correlation within groups,
-
-    K_z = ρRRᵀ + diag(1 − ρ|R_u|²)
-
-so K_z(u, w) is ρ times the probability that u and w are in one group, and what is uncertain is an
-agent's own. ρ is the one of a few that predicts best. Among a few agents K_z is instead the mean of
-ρ over drawn partitions, 0 where u and w are apart (`partitions.py`), if that is asked for.
+is learnt, `found.py` how K_z follows. Of a few correlations ρ within groups the one that predicts
+best is taken.
 """
 
 from collections.abc import Callable
@@ -23,19 +18,14 @@ from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
-from coopbandits.similarity.groups import CLOSE, Contexts, Groups, log_normaliser
+from coopbandits.similarity.found import Found
+from coopbandits.similarity.groups import CLOSE, CORRELATIONS, Contexts, Groups
 from coopbandits.similarity.levels import levels, outlandish
-from coopbandits.similarity.partitions import Few
 from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
 from coopbandits.statistics import Statistics
 
-_CORRELATIONS = (1.0, 0.95, 0.85, 0.6)
-# Odds below this are none, and what is as certain is certain: strangers are strangers then.
-_SMALLEST = 0.02
 # Views are worked on in batches of about this many numbers, what goes over all agents in blocks.
 _BATCH, _BLOCK = 1_000_000, 200_000
-# Views whose partitions are drawn together have about this many numbers, for each walker.
-_PORTION = 200_000
 # By how many deviations agents' context means must differ more than chance, to be looked at.
 _SIGNIFICANT = 4.0
 
@@ -155,29 +145,29 @@ class EvidenceLearner:
         if law is not None:
             telling = np.flatnonzero(_telling(law, sane))
             if telling.size:
-                told = replace(_taken(groups, telling), contexts=_law_of(law, telling))
-                found, its_rho, told_score = _best(told, alone[telling], views.me[telling])
-                better = told_score > score[telling] + CLOSE * np.abs(score[telling])
-                places[telling[better]], rho[telling[better]] = found[better], its_rho[better]
-                by_contexts[telling[better]] = True
+                told = replace(groups.take(telling), contexts=law.take(telling))
+                its_places, its_rho, its_score = _best(told, alone[telling], views.me[telling])
+                better = its_score > score[telling] + CLOSE * np.abs(score[telling])
+                kept = telling[better]
+                places[kept], rho[kept] = its_places[better], its_rho[better]
+                by_contexts[kept] = True
         silent = ~sane
         silent[np.arange(B), views.me] &= views.heard[np.arange(B), views.me]
         places = np.where(silent[..., None], 0.0, places)
         members = others.copy()
         members[np.arange(B), views.me] = ~silent[np.arange(B), views.me]
-        few = members.sum(axis=1) <= self.similarity.partitions
-        few &= members[np.arange(B), views.me]
-        if not few.any():
-            return _packed(places, rho, views.me)
         if law is not None:
             law = Contexts(law.mean, law.n * by_contexts[:, None])
         known = np.clip((statistics.n * views.heard).sum(axis=1), 0.0, 2.0**53)
-        seeds = np.stack([views.agents[np.arange(B), views.me], known.astype(np.int64)], axis=1)
-        all_ = _Found(replace(groups, contexts=law), places, rho, members, views.me, seeds)
-        rest = np.flatnonzero(~few)
-        parts = [(rest, _packed(places[rest], rho[rest], views.me[rest]))] if rest.size else []
-        parts += [(some, _drawn(all_.take(some))) for some in _portions(few, members, statistics)]
-        return Loadings.gathered(members.shape, parts)
+        found = Found(
+            groups=replace(groups, contexts=law),
+            places=places,
+            rho=rho,
+            members=members,
+            me=views.me,
+            seeds=np.stack([views.agents[np.arange(B), views.me], known.astype(np.int64)], axis=1),
+        )
+        return found.loadings(self.similarity.partitions)
 
     def _start(self) -> Array:
         """Return an uneven start that depends on each agent alone, not on the view: (V, G)."""
@@ -216,11 +206,11 @@ def _best(groups: Groups, alone: Array, me: IntArray) -> tuple[Array, Array, Arr
     best = np.ones(len(me))
     # only a ρ under which these groups have more evidence is tried for groups of its own
     tried = _likeliest(fitted)
-    for rho in _CORRELATIONS[1:]:
+    for rho in CORRELATIONS[1:]:
         some = np.flatnonzero(tried == rho)
         if not some.size:
             continue
-        own = _swept(_under(_taken(annealed, some), rho).merge(), Groups.polish)
+        own = _swept(annealed.take(some).under(rho).merge(), Groups.polish)
         found, predicted = _judged(own, alone[some], me[some])
         better = predicted > score[some] + CLOSE * np.abs(score[some])
         kept = some[better]
@@ -238,41 +228,29 @@ def _blocks(groups: Groups) -> list[slice]:
 def _swept(groups: Groups, sweep: Callable[[Groups], Groups]) -> Groups:
     r, share = np.empty_like(groups.r), np.empty_like(groups.share)
     for block in _blocks(groups):
-        done = sweep(_taken(groups, block))
+        done = sweep(groups.take(block))
         r[block], share[block] = done.r, done.share
     return replace(groups, r=r, share=share)
 
 
 def _judged(groups: Groups, alone: Array, me: IntArray) -> tuple[Array, Array]:
-    parts = [_taken(groups, block).judge(alone[block], me[block])[:2] for block in _blocks(groups)]
+    parts = [groups.take(block).judge(alone[block], me[block])[:2] for block in _blocks(groups)]
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
 def _likeliest(groups: Groups) -> Array:
     """Return the ρ under which given groups have the most evidence, climbing down from 1: (B,)."""
     best, climbing = np.ones(len(groups.noise)), np.arange(len(groups.noise))
-    last = np.concatenate([_taken(groups, block).evidence() for block in _blocks(groups)])
-    for rho in _CORRELATIONS[1:]:
-        part = _taken(groups, climbing)
-        now = np.concatenate(
-            [_under(_taken(part, block), rho).evidence() for block in _blocks(part)]
-        )
+    last = np.concatenate([groups.take(block).evidence() for block in _blocks(groups)])
+    for rho in CORRELATIONS[1:]:
+        part = groups.take(climbing)
+        now = np.concatenate([part.take(block).under(rho).evidence() for block in _blocks(part)])
         better = now > last + CLOSE * np.abs(last)
         climbing, last = climbing[better], now[better]
         best[climbing] = rho
         if not climbing.size:
             break
     return best
-
-
-def _under(groups: Groups, rho: float) -> Groups:
-    """Take the same groups of agents that have a part of their own: ρ < 1."""
-    if rho == 1:
-        return groups
-    shared, logdet = groups.shared.shared(
-        np.broadcast_to(((1 - rho) / groups.ratio)[:, None], groups.base.shape)
-    )
-    return replace(groups, shared=shared, base=groups.base - 0.5 * logdet, ratio=groups.ratio / rho)
 
 
 def _telling(law: Contexts, heard: BoolArray) -> BoolArray:
@@ -283,124 +261,3 @@ def _telling(law: Contexts, heard: BoolArray) -> BoolArray:
     freedom = law.mean.shape[-1] * np.maximum(heard.sum(axis=1) - 1.0, 0.0)
     spread = (law.n * (law.mean**2).sum(axis=-1)).sum(axis=1)
     return np.asarray(spread > freedom + _SIGNIFICANT * np.sqrt(2 * freedom))
-
-
-def _packed(places: Array, rho: Array, me: IntArray) -> Loadings:
-    """Keep the groups that the asking agent may be in, and settle what is as good as certain.
-
-    What others share in a group that the asking agent is not in is given back to each as its own:
-    K_z between the asking agent and everyone stays, and it learns the same but for what such groups
-    say about agents that may be in one of them.
-    """
-    mine = places[np.arange(len(me)), me] >= _SMALLEST
-    R = np.where(places > 1.0 - _SMALLEST, 1.0, places)
-    R = np.where((places < _SMALLEST) | ~mine[:, None, :], 0.0, R)
-    R *= ((R > 0).sum(axis=1) > 1)[:, None, :]
-    order = np.argsort(-R.sum(axis=1), axis=1, kind="stable")
-    used = max(1, int((R > 0).any(axis=1).sum(axis=1).max()))
-    R = np.take_along_axis(R, order[:, None, :], axis=2)[:, :, :used]
-    delta = np.maximum(1.0 - rho[:, None] * (R**2).sum(axis=2), 0.0)
-    return Loadings(np.sqrt(rho)[:, None, None] * R, delta)
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """What was found in each view: groups, places in them (B, N, G), ρ (B,); who is there (B, N).
-
-    And who asks (B,), with seeds of its draws (B, ·).
-    """
-
-    groups: Groups
-    places: Array
-    rho: Array
-    members: BoolArray
-    me: IntArray
-    seeds: IntArray
-
-    def take(self, index: IntArray) -> "_Found":
-        """Take some views, in order."""
-        return _Found(
-            _taken(self.groups, index),
-            self.places[index],
-            self.rho[index],
-            self.members[index],
-            self.me[index],
-            self.seeds[index],
-        )
-
-
-def _portions(few: BoolArray, members: BoolArray, statistics: Statistics) -> list[IntArray]:
-    """Cut the views of a few agents into portions whose draws fit into memory."""
-    some = np.flatnonzero(few)
-    most, m = int(members[some].sum(axis=1).max()), statistics.b.shape[-1]
-    size = max(1, _PORTION // (most * (most + m * m)))
-    return [some[start : start + size] for start in range(0, len(some), size)]
-
-
-def _drawn(found: _Found) -> Loadings:
-    """Take K_z from partitions of a few agents, starting from the groups that were found.
-
-    Whom the asking agent has next to nothing in common with is on its own.
-    """
-    groups, places, members, me = found.groups, found.places, found.members, found.me
-    B, N, G = places.shape
-    every = [_under(groups, value) for value in _CORRELATIONS]
-    rows = np.stack([under.shared.compact for under in every])
-    own = np.stack([under.base - 0.5 * under.shared.q / under.noise[:, None] for under in every])
-    ratio, width = np.stack([under.ratio for under in every]), rows.shape[-1]
-    law = groups.contexts
-    if law is not None:
-        sample = np.concatenate([law.n[..., None], law.n[..., None] * law.mean], axis=2)
-        rows = np.concatenate([rows, np.broadcast_to(sample, (*own.shape, sample.shape[2]))], 3)
-
-    def log_evidence(sums: Array, view: IntArray, q: IntArray) -> Array:
-        m = groups.shared.b.shape[-1]
-        value = log_normaliser(sums[:, :width], m, groups.noise[view], ratio[q, view])
-        if law is None:
-            return value
-        return value + law.evidence(sums[:, width], sums[:, width + 1 :])
-
-    # only those who are there
-    most = int(members.sum(axis=1).max())
-    at = np.arange(B)[:, None], np.argsort(~members, axis=1, kind="stable")[:, :most]
-    few = Few(
-        rows=rows[:, *at],
-        own=own[:, *at],
-        log_evidence=log_evidence,
-        correlations=np.array(_CORRELATIONS),
-        members=members[at],
-        me=(at[1] == me[:, None]).argmax(axis=1),
-        seeds=found.seeds,
-    )
-    top, sure = places[at].argmax(axis=2), places[at].max(axis=2) > 0.5
-    first = (sure[..., None] & (top[..., None] == np.arange(G))).argmax(axis=1)
-    start = np.where(sure, np.take_along_axis(first, top, axis=1), np.arange(most))
-    shared = few.together(start, np.searchsorted(-few.correlations, -found.rho))
-    known = shared[np.arange(B), few.me] >= _SMALLEST
-    known[np.arange(B), few.me] = True
-    factor = Loadings.of(shared * (known[:, :, None] & known[:, None, :])).U
-    U, delta = np.zeros((B, N, most)), np.ones((B, N))
-    U[at] = factor
-    delta[at] = np.maximum(1.0 - (factor**2).sum(axis=2), 0.0)
-    return Loadings(U, delta)
-
-
-def _taken(groups: Groups, index: IntArray | slice) -> Groups:
-    """Take some views, in order."""
-    if not isinstance(index, slice) and len(index) == len(groups.noise):
-        return groups  # all of them
-    contexts = groups.contexts
-    return Groups(
-        shared=groups.shared.take(index),
-        base=groups.base[index],
-        noise=groups.noise[index],
-        ratio=groups.ratio[index],
-        others=groups.others[index],
-        contexts=None if contexts is None else _law_of(contexts, index),
-        r=groups.r[index],
-        share=groups.share[index],
-    )
-
-
-def _law_of(law: Contexts, index: IntArray | slice) -> Contexts:
-    return Contexts(law.mean[index], law.n[index])

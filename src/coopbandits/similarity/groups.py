@@ -34,6 +34,8 @@ import numpy as np
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.statistics import Statistics, compact_halves, half
 
+# Every ρ that is tried.
+CORRELATIONS = (1.0, 0.95, 0.85, 0.6)
 # Numbers of evidence closer than this are equal: rounding must not choose.
 CLOSE = 1e-6
 # What an empty group, and the two answers to "on its own?", are worth in agents beforehand.
@@ -70,6 +72,10 @@ class Contexts:
         m = total.shape[-1]
         return 0.5 * ((total**2).sum(axis=-1) / (n + 1.0) - m * np.log1p(n))
 
+    def take(self, index: IntArray | slice) -> "Contexts":
+        """Take some views, in order."""
+        return Contexts(self.mean[index], self.n[index])
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -94,6 +100,30 @@ class Groups:
     contexts: Contexts | None
     r: Array
     share: Array
+
+    def take(self, index: IntArray | slice) -> "Groups":
+        """Take some views, in order."""
+        if not isinstance(index, slice) and len(index) == len(self.noise):
+            return self  # all of them
+        return Groups(
+            shared=self.shared.take(index),
+            base=self.base[index],
+            noise=self.noise[index],
+            ratio=self.ratio[index],
+            others=self.others[index],
+            contexts=None if self.contexts is None else self.contexts.take(index),
+            r=self.r[index],
+            share=self.share[index],
+        )
+
+    def under(self, rho: float) -> "Groups":
+        """Take the same groups of agents that have a part of their own: from ρ = 1 to another."""
+        if rho == 1:
+            return self
+        shared, logdet = self.shared.shared(
+            np.broadcast_to(((1 - rho) / self.ratio)[:, None], self.base.shape)
+        )
+        return replace(self, shared=shared, base=self.base - 0.5 * logdet, ratio=self.ratio / rho)
 
     def anneal(self) -> "Groups":
         """Let the groups split as the evidence's weight rises from a tenth to 1."""

@@ -1,0 +1,149 @@
+r"""K_z out of what was found: of groups, or among a few agents of drawn partitions.
+
+With R_ug the probability that u is in group g, and ρ the correlation within groups,
+
+    K_z = ρRRᵀ + diag(1 − ρ|R_u|²)
+
+so K_z(u, w) is ρ times the probability that u and w are in one group, and what is uncertain is an
+agent's own. Among a few agents K_z(u, w) is instead the mean of ρ over drawn partitions, 0 where u
+and w are apart.
+
+Leading axes: B views; N agents; G groups.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.similarity.groups import CORRELATIONS, Groups, log_normaliser
+from coopbandits.similarity.partitions import Few, LogEvidence
+from coopbandits.similarity.similarity import Loadings
+
+# Odds below this are none, and what is as certain is certain: strangers are strangers then.
+_SMALLEST = 0.02
+# Views whose partitions are drawn together have about this many numbers, for each walker.
+_PORTION = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was found in each view.
+
+    Attributes:
+        groups: What the agents' data say, under ρ = 1.
+        places: (B, N, G) how likely each agent is in each group.
+        rho: (B,) the correlation within groups.
+        members: (B, N) the agents that anything is known of, the asking one included.
+        me: (B,) the column of the agent that asks.
+        seeds: (B, ·) of what is drawn.
+    """
+
+    groups: Groups
+    places: Array
+    rho: Array
+    members: BoolArray
+    me: IntArray
+    seeds: IntArray
+
+    def loadings(self, partitions: int) -> Loadings:
+        """Return K_z, of drawn partitions where no more than so many agents are known."""
+        few = self.members.sum(axis=1) <= partitions
+        few &= self.members[np.arange(len(self.me)), self.me]
+        rest = np.flatnonzero(~few)
+        if len(rest) == len(few):
+            return packed(self.places, self.rho, self.me)
+        left = self._take(rest)
+        parts = [(rest, packed(left.places, left.rho, left.me))] if rest.size else []
+        parts += [(some, self._take(some)._drawn()) for some in self._portions(few)]
+        return Loadings.gathered(self.members.shape, parts)
+
+    def _drawn(self) -> Loadings:
+        """Draw partitions of those who are there, starting from the groups that were found.
+
+        Whom the asking agent has next to nothing in common with is on its own.
+        """
+        B, N, G = self.places.shape
+        views = np.arange(B)
+        most = int(self.members.sum(axis=1).max())
+        at = views[:, None], np.argsort(~self.members, axis=1, kind="stable")[:, :most]
+        few = self._few(at)
+        top, sure = self.places[at].argmax(axis=2), self.places[at].max(axis=2) > 0.5
+        first = (sure[..., None] & (top[..., None] == np.arange(G))).argmax(axis=1)
+        start = np.where(sure, np.take_along_axis(first, top, axis=1), np.arange(most))
+        shared = few.together(start, np.searchsorted(-few.correlations, -self.rho))
+        known = shared[views, few.me] >= _SMALLEST
+        known[views, few.me] = True
+        factor = Loadings.of(shared * (known[:, :, None] & known[:, None, :])).U
+        U, delta = np.zeros((B, N, most)), np.ones((B, N))
+        U[at] = factor
+        delta[at] = np.maximum(1.0 - (factor**2).sum(axis=2), 0.0)
+        return Loadings(U, delta)
+
+    def _few(self, at: tuple[IntArray, IntArray]) -> Few:
+        """Lay out what partitions of the agents at some places are drawn from."""
+        every = [self.groups.under(rho) for rho in CORRELATIONS]
+        rows = np.stack([groups.shared.compact for groups in every])
+        noise, law = self.groups.noise, self.groups.contexts
+        own = np.stack([one.base - 0.5 * one.shared.q / noise[:, None] for one in every])
+        if law is not None:
+            sample = np.concatenate([law.n[..., None], law.n[..., None] * law.mean], axis=2)
+            rows = np.concatenate([rows, np.broadcast_to(sample, (*own.shape, sample.shape[2]))], 3)
+        return Few(
+            rows=rows[:, *at],
+            own=own[:, *at],
+            log_evidence=self._log_evidence(np.stack([groups.ratio for groups in every])),
+            correlations=np.array(CORRELATIONS),
+            members=self.members[at],
+            me=(at[1] == self.me[:, None]).argmax(axis=1),
+            seeds=self.seeds,
+        )
+
+    def _log_evidence(self, ratio: Array) -> LogEvidence:
+        """Return what gives the log evidence of groups, under κ (Q, B)."""
+        noise, law = self.groups.noise, self.groups.contexts
+        m, width = self.groups.shared.b.shape[-1], self.groups.shared.compact.shape[-1]
+
+        def of(sums: Array, view: IntArray, q: IntArray) -> Array:
+            value = log_normaliser(sums[:, :width], m, noise[view], ratio[q, view])
+            if law is None:
+                return value
+            return value + law.evidence(sums[:, width], sums[:, width + 1 :])
+
+        return of
+
+    def _portions(self, few: BoolArray) -> list[IntArray]:
+        """Cut the views of a few agents into portions whose draws fit into memory."""
+        some = np.flatnonzero(few)
+        most, m = int(self.members[some].sum(axis=1).max()), self.groups.shared.b.shape[-1]
+        size = max(1, _PORTION // (most * (most + m * m)))
+        return [some[start : start + size] for start in range(0, len(some), size)]
+
+    def _take(self, index: IntArray) -> "Found":
+        """Take some views, in order."""
+        return Found(
+            self.groups.take(index),
+            self.places[index],
+            self.rho[index],
+            self.members[index],
+            self.me[index],
+            self.seeds[index],
+        )
+
+
+def packed(places: Array, rho: Array, me: IntArray) -> Loadings:
+    """Keep the groups that the asking agent may be in, and settle what is as good as certain.
+
+    What others share in a group that the asking agent is not in is given back to each as its own:
+    K_z between the asking agent and everyone stays, and it learns the same but for what such groups
+    say about agents that may be in one of them.
+    """
+    mine = places[np.arange(len(me)), me] >= _SMALLEST
+    R = np.where(places > 1.0 - _SMALLEST, 1.0, places)
+    R = np.where((places < _SMALLEST) | ~mine[:, None, :], 0.0, R)
+    R *= ((R > 0).sum(axis=1) > 1)[:, None, :]
+    order = np.argsort(-R.sum(axis=1), axis=1, kind="stable")
+    used = max(1, int((R > 0).any(axis=1).sum(axis=1).max()))
+    R = np.take_along_axis(R, order[:, None, :], axis=2)[:, :, :used]
+    delta = np.maximum(1.0 - rho[:, None] * (R**2).sum(axis=2), 0.0)
+    return Loadings(np.sqrt(rho)[:, None, None] * R, delta)
