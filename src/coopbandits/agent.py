@@ -151,7 +151,7 @@ class Agent:
                 row[list(latest)] = kernel.alike(latest[self.agent][None, :], others)[0]
         elif model is not None and model.loadings is not None:
             sources = model.sources
-            row[sources] = model.loadings.matrix[0, np.searchsorted(sources, self.agent)]
+            row[sources] = model.loadings.expected[0, np.searchsorted(sources, self.agent)]
         return row
 
     def decide(self, contexts: object) -> Decision:

@@ -96,10 +96,14 @@ def _drawn_path(
         mean, root = thought.ask(np.eye(m))[:2]
         border = thought.plan.border
         return path_from_weights(border, basis, thought.agent, mean, root, rng, width=width)
-    known: Posterior | Part = thought.next.posterior
-    if thought.newest is not None:
-        everything = np.ones(len(thought.newest.agents), dtype=np.bool_)
-        known = Part(thought.newest, everything)
+    minds = thought.minds
+    which = 0
+    if len(minds) > 1:  # a function drawn from a mixture is one of a part that is drawn
+        which = int(rng.choice(len(minds), p=[mind.weight for mind, _ in minds]))
+    mind, newest = minds[which]
+    known: Posterior | Part = mind.posterior
+    if newest is not None:
+        known = Part(newest, np.ones(len(newest.agents), dtype=np.bool_))
     return path_from_posterior(known, thought.model.agent, dim, rng, width=width)
 
 

@@ -1,6 +1,6 @@
 """What does one agent make of all that it has heard, and what does it attach to what it says?
 
-Its K_z, if it learns one, and its posterior.
+Its K_z, if it learns one, and its posterior; where K_z may be one of several, one under each.
 
 A model is a function of its observations, in the order in which they came, and of two numbers: in
 which batches they were learnt (`blocks`), and how many there were when K_z was last estimated
@@ -15,6 +15,7 @@ import numpy as np
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.compositions import JointKernel, composition
+from coopbandits.mixture import Mixture
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, Newest, ObservationKernel, Posterior
 from coopbandits.similarity import Learnt, Loadings, Views
@@ -26,6 +27,30 @@ Observation = tuple[int, Array, float]
 
 
 @dataclass(eq=False)
+class Mind:
+    """What an agent thinks if K_z is this: its posterior, of whom (V,), and how likely it is."""
+
+    posterior: Posterior
+    related: BoolArray
+    weight: float = 1.0
+
+    def stacked(
+        self, observations: Sequence[Observation], width: int | None
+    ) -> tuple[IntArray, Array, Array]:
+        """Lay those that count under each other: (k,), (k, width), (k,)."""
+        kept = [(o, x[:width], y) for o, x, y in observations if self.related[o]]
+        if not kept:
+            return np.empty(0, dtype=np.int64), np.empty((0, width or 0)), np.empty(0)
+        origins, contexts, rewards = zip(*kept, strict=True)
+        return np.array(origins), np.array(contexts), np.array(rewards)
+
+    def look_ahead(self, observations: Sequence[Observation], width: int | None) -> Newest | None:
+        """Look ahead to observations, if any of them counts."""
+        stacked = self.stacked(observations, width)
+        return self.posterior.look_ahead(*stacked) if len(stacked[0]) else None
+
+
+@dataclass(eq=False)
 class Model:
     """One agent's beliefs after so many observations; `ahead` makes the next, changing nothing."""
 
@@ -33,16 +58,15 @@ class Model:
     plan: Plan
     agent: int
     dim: int
-    posterior: Posterior = field(init=False)
+    minds: list[Mind] = field(init=False)
     blocks: list[int] = field(default_factory=list)
     estimated: int = 0
     sums: Array = field(default_factory=lambda: np.empty((0, 0)))
     loadings: Loadings | None = None
-    related: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.posterior = Posterior(self.plan.kernel, self.policy.ridge)
-        self.related = np.ones(len(self.plan.lags), dtype=np.bool_)
+        everyone = np.ones(len(self.plan.lags), dtype=np.bool_)
+        self.minds = [Mind(Posterior(self.plan.kernel, self.policy.ridge), everyone)]
 
     @property
     def known(self) -> int:
@@ -58,11 +82,9 @@ class Model:
         """Look ahead to all observations, of which this model has learnt the first."""
         new = len(observations) - self.known
         if new == 0:
-            return Ahead(self, self, None)
-        newest: Newest | None
+            return Ahead(self, self)
         if not self._learns:
-            newest = self.posterior.look_ahead(*self._stacked(observations[-new:]))
-            return Ahead(self, self, newest, new)
+            return Ahead(self, self, self._looked_ahead(observations[-new:]), new)
         sums = self._summed(observations[-new:])
         similarity = self.policy.similarity
         assert isinstance(similarity, Learnt)
@@ -76,10 +98,8 @@ class Model:
             fresh.sums = sums
             fresh._estimate(len(observations))
             fresh._extend(observations)
-            return Ahead(self, fresh, None)
-        stacked = self._stacked(observations[-new:])
-        newest = self.posterior.look_ahead(*stacked) if len(stacked[0]) else None
-        return Ahead(self, self, newest, new, sums)
+            return Ahead(self, fresh)
+        return Ahead(self, self, self._looked_ahead(observations[-new:]), new, sums)
 
     def replay(
         self, observations: Sequence[Observation], blocks: list[int], estimated: int
@@ -99,18 +119,18 @@ class Model:
     def _learns(self) -> bool:
         return self.plan.learner is not None and not self.plan.frozen
 
-    def _extend(self, observations: Sequence[Observation]) -> None:
-        self.posterior.extend(*self._stacked(observations))
-        self.blocks.append(len(observations))
+    @property
+    def _width(self) -> int | None:
+        """How much of x̃ the posterior takes."""
+        return None if self.plan.frozen else self.dim
 
-    def _stacked(self, observations: Sequence[Observation]) -> tuple[IntArray, Array, Array]:
-        """Lay those that count under each other: (k,), (k, d), (k,)."""
-        width = None if self.plan.frozen else self.dim
-        kept = [(o, x[:width], y) for o, x, y in observations if self.related[o]]
-        if not kept:
-            return np.empty(0, dtype=np.int64), np.empty((0, self.dim)), np.empty(0)
-        origins, contexts, rewards = zip(*kept, strict=True)
-        return np.array(origins), np.array(contexts), np.array(rewards)
+    def _looked_ahead(self, observations: Sequence[Observation]) -> list[Newest | None]:
+        return [mind.look_ahead(observations, self._width) for mind in self.minds]
+
+    def _extend(self, observations: Sequence[Observation]) -> None:
+        for mind in self.minds:
+            mind.posterior.extend(*mind.stacked(observations, self._width))
+        self.blocks.append(len(observations))
 
     def _summed(self, observations: Sequence[Observation]) -> Array:
         """Add the summaries of observations to the sums, one by one: (V, p)."""
@@ -133,35 +153,56 @@ class Model:
         views = views_of(
             sources[None, :], np.searchsorted(sources, [self.agent]), self.sums[None, sources]
         )
-        self.loadings, self.estimated = estimated(learner, views), count
-        self.related[:] = False
-        self.related[sources] = linked(self.loadings, views.me, composition(self.policy.compose))[0]
-        kernel = learnt_kernel(self.policy, len(self.related), sources, self.loadings.matrix[0])
-        self.posterior = Posterior(kernel, self.policy.ridge)
+        loadings = estimated(learner, views)
+        self.loadings, self.estimated = loadings, count
+        me = np.repeat(views.me, len(loadings.U))
+        inside = linked(loadings, me, composition(self.policy.compose))
+        self.minds = []
+        for K_z, mine, weight in zip(loadings.matrix, inside, loadings.weight, strict=True):
+            related = np.zeros(len(self.plan.lags), dtype=np.bool_)
+            related[sources] = mine
+            kernel = learnt_kernel(self.policy, len(related), sources, K_z)
+            self.minds.append(Mind(Posterior(kernel, self.policy.ridge), related, float(weight)))
 
 
 @dataclass(frozen=True, eq=False)
 class Ahead:
-    """A model, and what it will be: ask it, then `commit`."""
+    """A model, and what it will be: ask it, then `commit`.
+
+    `newest` is what each mind of `next` has not learnt yet, None where that is nothing.
+    """
 
     model: Model
     next: Model
-    newest: Newest | None
+    newest: list[Newest | None] = field(default_factory=list)
     size: int = 0
     sums: Array | None = None
 
+    @property
+    def minds(self) -> list[tuple[Mind, Newest | None]]:
+        """Each mind, with what it has not learnt yet."""
+        newest = self.newest or [None] * len(self.next.minds)
+        return list(zip(self.next.minds, newest, strict=True))
+
     def predict(self, contexts: Array) -> Belief:
         """Return the belief of the model's agent at m contexts, all observations learnt."""
-        agents, joint = np.full(len(contexts), self.model.agent), draws(self.model.policy.act)
-        if self.newest is None:
-            return self.next.posterior.predict(agents, contexts, joint=joint)
-        known = np.ones((len(self.model.related), len(self.newest.agents)), dtype=np.bool_)
-        return self.newest.predict(agents, contexts, known, joint=joint)
+        m, joint = len(contexts), draws(self.model.policy.act)
+        mixture = Mixture(m, m if joint else 0)
+        agents = np.full(m, self.model.agent)
+        for mind, newest in self.minds:
+            if newest is None:
+                belief = mind.posterior.predict(agents, contexts, joint=joint)
+            else:
+                known = np.ones((len(mind.related), len(newest.agents)), dtype=np.bool_)
+                belief = newest.predict(agents, contexts, known, joint=joint)
+            mixture.add_one(belief, np.arange(m), mind.weight)
+        return mixture.belief()
 
     def commit(self) -> Model:
         """Learn what was looked ahead to; nothing raises."""
-        if self.newest is not None:
-            self.model.posterior.absorb(self.newest)
+        for mind, newest in self.minds:
+            if newest is not None:
+                mind.posterior.absorb(newest)
         if self.size:
             self.model.blocks.append(self.size)
         if self.sums is not None:

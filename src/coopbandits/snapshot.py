@@ -116,6 +116,8 @@ def stored(agent: "Agent") -> bytes:
     if isinstance(model, SummedModel):
         arrays["sums"], arrays["summaries"] = model.sums, model.summaries
         arrays["U"], arrays["delta"] = model.loadings.U, model.loadings.delta
+        if len(model.loadings.weight) > 1:
+            arrays["weight"] = model.loadings.weight
     if agent._plan.learner is not None:
         header["estimated"] = model.estimated if model else 0
         arrays["sample"] = agent._attachments.sample
@@ -259,12 +261,14 @@ def _summed(agent: "Agent", arrays: Arrays, count: int) -> SummedModel:
     empty = agent._new_model(agent._dim)
     if not isinstance(empty, SummedModel):
         raise ValueError("its policy keeps no sums")
-    loadings = Loadings(arrays["U"], arrays["delta"])
+    weight = arrays.get("weight", np.ones(1))  # of each K_z that it may be; without, there is one
+    loadings = Loadings(arrays["U"], arrays["delta"], np.zeros(len(weight), dtype=np.int64), weight)
+    expected = (len(weight), *empty.loadings.delta.shape[1:])
     fits = (arrays["sums"].shape, arrays["summaries"].shape) == (
         empty.sums.shape,
         empty.summaries.shape,
-    ) and loadings.U.shape[:2] == loadings.delta.shape == empty.loadings.delta.shape
-    if not fits:
+    ) and loadings.U.shape[:2] == loadings.delta.shape == expected
+    if not fits or weight.ndim != 1 or not (weight > 0).all() or abs(weight.sum() - 1) > 1e-9:
         raise ValueError("its arrays do not fit each other")
     return replace(
         empty,

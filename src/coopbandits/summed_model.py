@@ -31,7 +31,8 @@ class SummedModel:
         plan: Of the policy.
         agent: Whose.
         dim: d.
-        loadings: K_z between the agents listened to, as it was given or last estimated.
+        loadings: K_z between the agents listened to, as it was given or last estimated; or those
+            that it may be.
         sums: (N, 2 + m + m²) the statistics of each agent listened to.
         summaries: (N, p) what K_z is learnt from; (N, 0) where it is given.
         estimated: From how many observations K_z was last estimated.
@@ -143,15 +144,27 @@ class SummedModel:
             Means (K,), G (K, D) in which covariances are GGᵀ, log det(I + K/λ), and from how many
             observations.
         """
-        counts = self._linked
-        statistics = Statistics.of(self.sums[None] * counts[None, :, None], phi.shape[1])
-        weights = Weights.pooled(
-            self.loadings.U * counts[None, :, None],
-            self.loadings.delta * counts,
-            self._me,
-            statistics,
-            self.policy.ridge,
-        )
+        parts = [self._asked(phi, h) for h in range(len(self.loadings.U))]
+        if len(parts) == 1:
+            return parts[0]
+        # a mixture's covariance: beside each part's own, how far off its mean is
+        weight = self.loadings.weight
+        mean = weight @ np.array([means for means, _, _, _ in parts])
+        G = [
+            np.sqrt(w) * np.column_stack([own, means - mean])
+            for w, (means, own, _, _) in zip(weight, parts, strict=True)
+        ]
+        logdet = weight @ np.array([logdet for _, _, logdet, _ in parts])
+        return mean, np.hstack(G), float(logdet), max(count for _, _, _, count in parts)
+
+    def _asked(self, phi: Array, h: int) -> tuple[Array, Array, float, int]:
+        """Return the same under one K_z, between those who count and with the parts they share."""
+        inside = self._linked[h]
+        U, delta = self.loadings.U[h][inside], self.loadings.delta[h][inside]
+        used = (U != 0).any(axis=0)
+        statistics = Statistics.of(self.sums[None, inside], phi.shape[1])
+        me = np.searchsorted(self.sources[inside], [self.agent])
+        weights = Weights.pooled(U[None][..., used], delta[None], me, statistics, self.policy.ridge)
         mean, Z, logdet = weights.ask(phi[None])
         root = np.sqrt(self.policy.ridge)
         return mean[0], root * Z[0], float(logdet[0]), int(statistics.n.sum())
@@ -163,5 +176,6 @@ class SummedModel:
     @property
     def _linked(self) -> BoolArray:
         if self.plan.learner is None:  # the plan has dropped strangers
-            return np.ones(len(self.sources), dtype=np.bool_)
-        return linked(self.loadings, self._me, composition(self.policy.compose))[0]
+            return np.ones((1, len(self.sources)), dtype=np.bool_)
+        me = np.repeat(self._me, len(self.loadings.U))
+        return linked(self.loadings, me, composition(self.policy.compose))

@@ -7,7 +7,10 @@ Notation as in `posterior.py`; κ(x) holds K between x̃ and the n observations,
     σ          the root                ∇σ = ∇σ²/2σ, and 0 where rounding leaves σ = 0
 
 and with m features, whose weights have mean θ and covariance C = GGᵀ, the same of φᵀθ, |Gᵀφ|² and
-the variance that the features do not hold. All points asked for share the solves.
+the variance that the features do not hold. All points asked for share the solves. Where K_z may be
+one of several, mean and variance are those of the mixture (`mixture.py`):
+
+    variance   Σ_h w_h(σ_h² + (mean_h − mean)²)      ∇ = Σ_h w_h(∇σ_h² + 2(mean_h − mean)∇mean_h)
 """
 
 from dataclasses import dataclass
@@ -20,6 +23,7 @@ from coopbandits.features import jacobian_of
 from coopbandits.kernels import diagonal_gradient_of
 from coopbandits.model import Ahead, Attachments
 from coopbandits.posterior import (
+    Newest,
     Posterior,
     SmoothKernel,
     cholesky,
@@ -68,30 +72,32 @@ class ExactSurface:
         """
         self._agent = ahead.model.agent
         self._attached = attachments.attached(offered)
-        self._known = _Known(ahead)
-        self._alpha = self._known.unwhiten(self._known.whitened_rewards[:, None])[:, 0]
+        self._known = [_Known(mind.posterior, newest) for mind, newest in ahead.minds]
+        self._weight = np.array([mind.weight for mind, _ in ahead.minds])
 
     def believe(self, X: Array) -> tuple[Array, Array]:
         """Return mean and std at m points: (m, d) -> (m,), (m,)."""
-        u, asked = self._asked(X)
-        cross = self._known.kernel(*self._known.observations, u, asked)
-        mean = self._alpha @ cross
-        Z = self._known.whiten(cross)
-        variance = self._known.kernel.diagonal(u, asked) - np.einsum("ij,ij->j", Z, Z)
-        return mean, deviation(variance)
+        parts = [known.believe(*self._asked(X)) for known in self._known]
+        means, variances = (np.array(part) for part in zip(*parts, strict=True))
+        mean = self._weight @ means
+        return mean, deviation(self._weight @ (variances + (means - mean) ** 2))
 
     def slopes(self, X: Array) -> Slopes:
         """Return mean and std at m points with their gradients: (m, d)."""
         u, asked = self._asked(X)
-        kernel, (agents, contexts) = self._known.kernel, self._known.observations
-        cross = kernel(agents, contexts, u, asked)
-        by_x = kernel.gradient(u, asked, agents, contexts)
-        Z = self._known.whiten(cross)
-        beta = self._known.unwhiten(Z)
-        whole = kernel.diagonal(u, asked)
-        variance = whole - np.einsum("ij,ij->j", Z, Z)
-        variance_by_x = kernel.diagonal_gradient(u, asked) - 2 * (beta.T[:, None, :] @ by_x)[:, 0]
-        return _rooted(self._alpha @ cross, variance, self._alpha @ by_x, variance_by_x, whole)
+        parts = [known.slopes(u, asked) for known in self._known]
+        means, variances, means_by_x, variances_by_x = (
+            np.array(part) for part in zip(*parts, strict=True)
+        )
+        mean = self._weight @ means
+        off = means - mean
+        return _rooted(
+            mean,
+            self._weight @ (variances + off**2),
+            np.tensordot(self._weight, means_by_x, axes=1),
+            np.tensordot(self._weight, variances_by_x + 2 * off[..., None] * means_by_x, axes=1),
+            self._known[0].kernel.diagonal(u, asked),
+        )
 
     def _asked(self, X: Array) -> tuple[IntArray, Array]:
         own = np.repeat(self._attached[None, :], len(X), axis=0)
@@ -99,25 +105,42 @@ class ExactSurface:
 
 
 class _Known:
-    """All observations of a model, those that it only looks ahead to bordering its factor."""
+    """All that is known under one K_z; what is only looked ahead to borders the factor."""
 
-    def __init__(self, ahead: Ahead) -> None:
-        self._newest = ahead.newest
-        self._past: Posterior = ahead.next.posterior
-        assert isinstance(self._past.kernel, SmoothKernel)
-        self.kernel: SmoothKernel = self._past.kernel
-        self.observations = self._past.observations
-        self.whitened_rewards = self._past.whitened_rewards
-        if self._newest is None:
-            return
-        agents, contexts = self.observations
-        self._corner = cholesky(self._newest.S)
-        fresh = solve_lower(self._corner, self._newest.residual[:, None])[:, 0]
-        self.whitened_rewards = np.append(self.whitened_rewards, fresh)
-        self.observations = (
-            np.append(agents, self._newest.agents),
-            np.vstack([contexts, self._newest.X]) if len(agents) else self._newest.X,
-        )
+    def __init__(self, past: Posterior, newest: Newest | None) -> None:
+        self._newest, self._past = newest, past
+        assert isinstance(past.kernel, SmoothKernel)
+        self.kernel: SmoothKernel = past.kernel
+        self._observations = past.observations
+        whitened_rewards = past.whitened_rewards
+        if newest is not None:
+            agents, contexts = self._observations
+            self._corner = cholesky(newest.S)
+            fresh = solve_lower(self._corner, newest.residual[:, None])[:, 0]
+            whitened_rewards = np.append(whitened_rewards, fresh)
+            self._observations = (
+                np.append(agents, newest.agents),
+                np.vstack([contexts, newest.X]) if len(agents) else newest.X,
+            )
+        self._alpha = self.unwhiten(whitened_rewards[:, None])[:, 0]
+
+    def believe(self, u: IntArray, asked: Array) -> tuple[Array, Array]:
+        """Return mean and variance at m points: (m,), (m, ·) -> (m,), (m,)."""
+        cross = self.kernel(*self._observations, u, asked)
+        Z = self.whiten(cross)
+        variance = self.kernel.diagonal(u, asked) - np.einsum("ij,ij->j", Z, Z)
+        return self._alpha @ cross, variance
+
+    def slopes(self, u: IntArray, asked: Array) -> tuple[Array, Array, Array, Array]:
+        """Return mean and variance at m points, and their gradients: (m,), (m,), (m, d), (m, d)."""
+        cross = self.kernel(*self._observations, u, asked)
+        by_x = self.kernel.gradient(u, asked, *self._observations)
+        Z = self.whiten(cross)
+        beta = self.unwhiten(Z)
+        variance = self.kernel.diagonal(u, asked) - np.einsum("ij,ij->j", Z, Z)
+        variance_by_x = self.kernel.diagonal_gradient(u, asked)
+        variance_by_x = variance_by_x - 2 * (beta.T[:, None, :] @ by_x)[:, 0]
+        return self._alpha @ cross, variance, self._alpha @ by_x, variance_by_x
 
     def whiten(self, B: Array) -> Array:
         """Solve LZ = B: (n, m)."""

@@ -1,4 +1,4 @@
-"""What does each agent of a simulation take K_z to be, by now?"""
+"""What may K_z be, to each agent of a simulation, by now?"""
 
 import numpy as np
 
@@ -13,13 +13,17 @@ from coopbandits.similarity.similarity import estimated, is_due, linked, of_rank
 class Estimates:
     """K_z = UUᵀ + diag(δ) in each agent's own view; given, or learnt and refreshed.
 
+    A learnt K_z may be one of several: H hypotheses in all, those of each agent together.
+
     Attributes:
         agents: (V, N) from whom each agent learns, in order; rows are padded.
         lags: (V, N) after how many rounds; inf pads a row.
         me: (V,) the column of the agent itself.
-        U: (V, N, r).
-        delta: (V, N).
-        linked: (V, N) who is no stranger.
+        U: (H, N, r).
+        delta: (H, N).
+        whose: (H,) in whose view.
+        weight: (H,) how likely each is to its agent.
+        linked: (H, N) who is no stranger.
         refreshes: How many estimates there have been.
     """
 
@@ -35,6 +39,7 @@ class Estimates:
         self._counts = np.zeros(V, dtype=np.int64)
         self.refreshes = 0
         self.U, self.delta = np.zeros((V, N, 0)), np.ones((V, N))
+        self.whose, self.weight = np.arange(V), np.ones(V)
         self.linked = self.agents == np.arange(V)[:, None]
 
     @classmethod
@@ -51,6 +56,15 @@ class Estimates:
         """How many agents a view has, and how many parts they share, at most."""
         N, r = self.U.shape[1:]
         return N, N if self._plan.learner is not None else r
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the views take at most."""
+        V, (N, r) = len(self.me), self.shape
+        learner = self._plan.learner
+        several = getattr(learner, "hypotheses", 1)
+        few = min(N, getattr(self._policy.similarity, "partitions", N))
+        return V * N * max(r + 4, several * (few + 4) * (several > 1))
 
     def give(self, K_z: Array, *, most: int | None = None) -> None:
         """Take a given K_z, of low rank where it is: (V, V). Padding loads on nothing.
@@ -97,25 +111,32 @@ class Estimates:
         if self._plan.learner is None:
             assert isinstance(self._plan.kernel, JointKernel)
             return np.where(np.isfinite(self._plan.lags), self._plan.kernel.K_z, 0.0)
-        V = len(self.me)
-        rows = np.arange(V)
-        mine = self.U[rows, self.me]
-        row = np.einsum("vr,vnr->vn", mine, self.U)
-        row[rows, self.me] += self.delta[rows, self.me]
+        V, H = len(self.me), np.arange(len(self.whose))
+        me = self.me[self.whose]
+        row = np.einsum("hr,hnr->hn", self.U[H, me], self.U)
+        row[H, me] += self.delta[H, me]
+        expected = np.zeros(self.agents.shape)
+        np.add.at(expected, self.whose, self.weight[:, None] * row)
         whole = np.zeros((V, V))
         at = np.nonzero(np.isfinite(self.lags))
-        whole[at[0], self.agents[at]] = row[at]
+        whole[at[0], self.agents[at]] = expected[at]
         return whole
 
     def _put(self, due: IntArray, loadings: Loadings) -> None:
+        """Let some agents take K_z to be what was estimated, and the others what it was."""
+        kept = ~np.isin(self.whose, due)
+        whose = np.concatenate([self.whose[kept], due[loadings.view]])
+        order = np.argsort(whose, kind="stable")
         r = max(self.U.shape[2], loadings.U.shape[2])
-        U = np.zeros((*self.delta.shape, r))
-        U[..., : self.U.shape[2]] = self.U
-        U[due] = 0.0
-        U[due, :, : loadings.U.shape[2]] = loadings.U
+        U = np.zeros((len(whose), self.agents.shape[1], r))
+        old = int(kept.sum())
+        U[:old, :, : self.U.shape[2]] = self.U[kept]
+        U[old:, :, : loadings.U.shape[2]] = loadings.U
         used = (U != 0).any(axis=(0, 1))
-        self.U = U[..., : max(1, int(np.flatnonzero(used).max(initial=0)) + 1)]
-        self.delta[due] = loadings.delta
-        self.linked[due] = linked(loadings, self.me[due], self._composition) & np.isfinite(
-            self.lags[due]
-        )
+        linked_now = linked(loadings, self.me[due[loadings.view]], self._composition)
+        linked_now &= np.isfinite(self.lags[due[loadings.view]])
+        self.U = U[order, :, : max(1, int(np.flatnonzero(used).max(initial=0)) + 1)]
+        self.delta = np.concatenate([self.delta[kept], loadings.delta])[order]
+        self.linked = np.concatenate([self.linked[kept], linked_now])[order]
+        self.weight = np.concatenate([self.weight[kept], loadings.weight])[order]
+        self.whose = whose[order]

@@ -16,6 +16,7 @@ from coopbandits.engines.standing import Standing
 from coopbandits.engines.sums import Sums
 from coopbandits.engines.views import CutViews, cut_down
 from coopbandits.features import Basis
+from coopbandits.mixture import Moments
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, deviation
 from coopbandits.problems.problem import Round
@@ -44,10 +45,10 @@ class LateSums:
     def bytes_after(self, rounds: int) -> float:
         """How much memory the sums take, with a batch of agents; T does not matter."""
         V, m = len(self._plan.lags), self._sums.m
-        N, r = self.estimates.shape
-        views = 2 * V * N * (r + 4)
+        _, r = self.estimates.shape
+        views = 2 * self.estimates.numbers
         factor = 3 * ((r + 1) * m + 1) ** 2
-        batches = views + factor + V * m * m + 3 * _BATCH
+        batches = views + factor + 2 * V * m * m + 3 * _BATCH
         sums = self._sums.bytes + self._marginals.bytes
         return sums + Standing.bytes(V, m) + 8.0 * batches
 
@@ -82,11 +83,16 @@ class LateSums:
         there = np.maximum(t - self._lags, 0.0).sum(axis=1)
         due = there >= np.maximum((1 + self._late) * standing.seen, 1)
         standing.learn(~due, self._sums.newest, record.rewards[t - 2])
+        if not due.any():
+            return
+        moments = Moments(len(due), self._sums.m)
         for views, rotated in self._views:
             at = np.flatnonzero(due[views.whose])
             if at.size:
                 seen = self._marginals.of(views.after(t)[at], views.agents[at], rotated.part(at))
-                standing.stand(views.whose[at], *seen)
+                moments.add(views.whose[at], views.weight[at], *seen)
+        standing.stand(*moments.whole())
+        standing.seen[due] = there[due]
 
     @property
     def refreshes(self) -> int:
@@ -106,7 +112,9 @@ class LateSums:
             (views, self._marginals.rotated(views.U, views.delta, views.me))
             for views in cut_down(self.estimates, fits)
         ]
-        self._lags = np.where(self.estimates.linked, self.estimates.lags, np.inf)
+        linked = np.zeros(self.estimates.lags.shape, dtype=np.bool_)
+        np.logical_or.at(linked, self.estimates.whose, self.estimates.linked)
+        self._lags = np.where(linked, self.estimates.lags, np.inf)
 
 
 def believed(

@@ -13,6 +13,7 @@ from coopbandits.engines.record import Record
 from coopbandits.engines.sums import Sums
 from coopbandits.engines.views import CutViews, cut_down
 from coopbandits.features import Basis
+from coopbandits.mixture import Mixture
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, deviation
 from coopbandits.problems.problem import Round
@@ -38,9 +39,9 @@ class MixedSums:
 
     def bytes_after(self, rounds: int) -> float:
         """How much memory the sums take, with a batch of agents; T does not matter."""
-        N, r = self.estimates.shape
+        _, r = self.estimates.shape
         largest = (r + 1) * self._sums.m + 64
-        views = len(self._plan.lags) * N * (r + 4)
+        views = self.estimates.numbers
         return (
             self._sums.bytes
             + self._sums.spectra_bytes
@@ -59,15 +60,16 @@ class MixedSums:
     def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
         joint = draws(self._policy.act)
-        belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if joint else 0)
+        mixture = Mixture(len(offer.agents), int(offer.sizes.max()) if joint else 0)
         changed = self.estimates.refresh(t, record)
         if t == 1:
-            return belief
+            return mixture.belief()
         self._sums.add(t - 1, record)
         if changed.size or not self._views:
             self._views = self._cut_down()
         phi = self._sums.features(X)
         beyond = self._plan.outside(offer.agents, X, phi)
+        jointly = self._plan.outside_jointly(offer.agents, X, phi, beyond) if joint else beyond
         for views in self._views:
             if not judging[views.whose].any():
                 continue
@@ -81,17 +83,16 @@ class MixedSums:
             if joint:
                 covariance = self._policy.ridge * (Z @ np.swapaxes(Z, 1, 2))[view, column]
                 covariance *= real[view]
-                covariance += self._plan.outside_jointly(
-                    offer.agents[row], X[row], phi[row], beyond[row]
-                )
-            Belief(
+                covariance += jointly[row, : covariance.shape[1]]
+            believed = Belief(
                 mean[view, column],
                 deviation(variance + beyond[row]),
                 logdet[view],
                 count[view],
                 covariance,
-            ).put(belief, row)
-        return belief
+            )
+            mixture.add(believed, row, view=view, column=column, weight=views.weight[view])
+        return mixture.belief()
 
     def _pooled(self, t: int, views: CutViews) -> tuple[Weights, IntArray]:
         """Pool all that has arrived, and count it."""

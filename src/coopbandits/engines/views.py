@@ -15,7 +15,8 @@ from coopbandits.statistics import pairs
 class CutViews:
     """Some agents' views, cut down: whose (B,), agents and lags (B, N), me (B,), U, δ.
 
-    `wide` views have a column for each of all agents, in order.
+    An agent to which K_z may be one of several has a view for each, of that weight (B,). `wide`
+    views have a column for each of all agents, in order.
     """
 
     whose: IntArray
@@ -24,6 +25,7 @@ class CutViews:
     me: IntArray
     U: Array
     delta: Array
+    weight: Array
     wide: bool = False
 
     @cached_property
@@ -45,7 +47,7 @@ class CutViews:
             self.lags[row, column], self.delta[row, column], self.U[row, column]
         )  # fmt: skip
         agents = np.broadcast_to(np.arange(V), (B, V))
-        return CutViews(self.whose, agents, lags, self.whose, U, delta, wide=True)
+        return CutViews(self.whose, agents, lags, self.whose, U, delta, self.weight, wide=True)
 
 
 # Do so many views go together, of which the smallest has N agents and the largest N', and r parts?
@@ -54,7 +56,7 @@ Fits = Callable[[int, int, int, int], bool]
 
 def cut_down(estimates: Estimates, fits: Fits) -> list[CutViews]:
     """Cut each view down to those it is linked to, and put views of like size together."""
-    linked = estimates.linked & np.isfinite(estimates.lags)
+    linked = estimates.linked & np.isfinite(estimates.lags[estimates.whose])
     used = ((estimates.U != 0) & linked[..., None]).any(axis=1)
     N, r = linked.sum(axis=1), used.sum(axis=1)
     own = ((estimates.delta > 0) & linked).any(axis=1)
@@ -78,18 +80,21 @@ def cut_down(estimates: Estimates, fits: Fits) -> list[CutViews]:
 
 
 def _part(
-    estimates: Estimates, whose: IntArray, linked: BoolArray, used: BoolArray, N: int, r: int
+    estimates: Estimates, some: IntArray, linked: BoolArray, used: BoolArray, N: int, r: int
 ) -> CutViews:
-    first = np.argsort(~linked[whose], axis=1, kind="stable")[:, :N]
-    columns = np.argsort(~used[whose], axis=1, kind="stable")[:, :r]
-    rows = np.arange(len(whose))[:, None]
-    real = linked[whose][rows, first]
-    U = estimates.U[whose][rows[..., None], first[..., None], columns[:, None, :]]
+    """Cut down some hypotheses, all of r parts and up to N agents."""
+    whose = estimates.whose[some]
+    first = np.argsort(~linked[some], axis=1, kind="stable")[:, :N]
+    columns = np.argsort(~used[some], axis=1, kind="stable")[:, :r]
+    rows = np.arange(len(some))[:, None]
+    real = linked[some][rows, first]
+    U = estimates.U[some][rows[..., None], first[..., None], columns[:, None, :]]
     return CutViews(
         whose=whose,
         agents=estimates.agents[whose][rows, first],
         lags=np.where(real, estimates.lags[whose][rows, first], np.inf),
         me=(first == estimates.me[whose][:, None]).argmax(axis=1),
         U=U * real[..., None],
-        delta=estimates.delta[whose][rows, first] * real,
+        delta=estimates.delta[some][rows, first] * real,
+        weight=estimates.weight[some],
     )

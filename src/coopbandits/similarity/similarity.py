@@ -7,11 +7,13 @@ K_z: the simulator, an agent that gets messages, an agent restored from bytes. N
 arrived is in the sums.
 
 A learnt K_z has the form UUᵀ + diag(δ) for each agent's own view of the others: what they share,
-and what each has for itself. Any positive semidefinite K_z has it (δ = 0 if need be).
+and what each has for itself. Any positive semidefinite K_z has it (δ = 0 if need be). Where the
+data leave K_z open, a learner says so: it returns several, each with a probability, and what an
+agent believes is the mixture of what it would believe under each.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -133,18 +135,38 @@ class Views:
 
 @dataclass(frozen=True, eq=False)
 class Loadings:
-    """K_z = UUᵀ + diag(δ), in each of B views: U (B, N, r), δ (B, N)."""
+    """K_z = UUᵀ + diag(δ) in each of B views, or several that it may be: H hypotheses in all.
+
+    Attributes:
+        U: (H, N, r).
+        delta: (H, N).
+        view: (H,) whose hypothesis each is, in order; unless given, each view has one.
+        weight: (H,) how likely each is: in each view they add up to 1.
+    """
 
     U: Array
     delta: Array
+    view: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    weight: Array = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        if not len(self.view):
+            object.__setattr__(self, "view", np.arange(len(self.U)))
+            object.__setattr__(self, "weight", np.ones(len(self.U)))
 
     @property
     def matrix(self) -> Array:
-        """K_z in each view: (B, N, N)."""
+        """K_z under each hypothesis: (H, N, N)."""
         K_z = self.U @ self.U.transpose(0, 2, 1)
         index = np.arange(K_z.shape[1])
         K_z[:, index, index] += self.delta
         return K_z
+
+    @property
+    def expected(self) -> Array:
+        """K_z in each view, the mean of what it may be: (B, N, N)."""
+        starts = np.searchsorted(self.view, np.arange(self.view[-1] + 1))
+        return np.asarray(np.add.reduceat(self.weight[:, None, None] * self.matrix, starts))
 
     @classmethod
     def of(cls, K_z: Array) -> "Loadings":
@@ -158,12 +180,21 @@ class Loadings:
     ) -> "Loadings":
         """Put the loadings of batches of views into their places; padding is on its own: (B, N)."""
         parts = list(parts)
-        U = np.zeros((*shape, max(part.U.shape[2] for _, part in parts)))
-        delta = np.ones(shape)
-        for rows, part in parts:
-            _, N, r = part.U.shape
-            U[rows, :N, :r], delta[rows, :N] = part.U, part.delta
-        return cls(U, delta)
+        view = np.concatenate([rows[part.view] for rows, part in parts])
+        U = np.zeros((len(view), shape[1], max(part.U.shape[2] for _, part in parts)))
+        delta = np.ones((len(view), shape[1]))
+        start = 0
+        for _, part in parts:
+            H, N, r = part.U.shape
+            U[start : start + H, :N, :r], delta[start : start + H, :N] = part.U, part.delta
+            start += H
+        weight = np.concatenate([part.weight for _, part in parts])
+        order = np.argsort(view, kind="stable")
+        return cls(U[order], delta[order], view[order], weight[order])
+
+    def take(self, index: IntArray | BoolArray) -> "Loadings":
+        """Take some of the hypotheses."""
+        return Loadings(self.U[index], self.delta[index], self.view[index], self.weight[index])
 
     def leading(self) -> "Loadings":
         """Drop the parts that are rounding, of one view whose δ is 0."""
@@ -232,7 +263,10 @@ def is_due(similarity: Learnt, known: IntArray, last: IntArray, sources: IntArra
     early = known <= _EARLY * sources
     if similarity.refresh == "every round":
         early = np.ones_like(early)
-    return np.asarray((known > last) & (early | (known >= similarity.growth * last)))
+    # odds of hypotheses grow old faster than a K_z that is their mean
+    drawn = sources <= getattr(similarity, "partitions", 0)
+    growth = np.where(drawn, np.sqrt(similarity.growth), similarity.growth)
+    return np.asarray((known > last) & (early | (known >= growth * last)))
 
 
 def estimated(learner: Learner, views: Views) -> Loadings:
@@ -240,28 +274,40 @@ def estimated(learner: Learner, views: Views) -> Loadings:
 
     Peers may send any finite numbers, and must not be able to stop an agent.
     """
+    B, N = views.heard.shape
     try:
         with np.errstate(all="ignore"):
             loadings = learner.estimate(views)
     except np.linalg.LinAlgError:
-        B, N = views.heard.shape
         if B == 1:
-            return Loadings(np.zeros((1, N, 1)), np.ones((1, N)))
+            return _alone(1, N)
         return Loadings.gathered(
             (B, N), ((rows, estimated(learner, view)) for rows, view in views.batches(1))
         )
-    sound = np.isfinite(loadings.U.sum(axis=(1, 2)) + loadings.delta.sum(axis=1))
-    return Loadings(
-        np.where(sound[:, None, None], loadings.U, 0.0),
-        np.where(sound[:, None], loadings.delta, 1.0),
+    sound = np.isfinite(loadings.U.sum(axis=(1, 2)) + loadings.delta.sum(axis=1) + loadings.weight)
+    sound &= loadings.weight > 0
+    if sound.all():
+        return loadings
+    lost = ~np.logical_and.reduceat(sound, np.searchsorted(loadings.view, np.arange(B)))
+    return Loadings.gathered(
+        (B, N),
+        (
+            (np.flatnonzero(lost), _alone(int(lost.sum()), N)),
+            (np.arange(B), loadings.take(~lost[loadings.view])),
+        ),
     )
 
 
-def linked(loadings: Loadings, me: IntArray, composition: Composition) -> BoolArray:
-    """Tell who is linked to the agent itself by a chain of shared loadings: (B, N).
+def _alone(B: int, N: int) -> Loadings:
+    """Everyone on its own, in B views of N agents."""
+    return Loadings(np.zeros((B, N, 1)), np.ones((B, N)))
 
-    The others are strangers: whatever they sent cannot change the posterior. Under a composition
-    that relates all agents, such as a sum, nobody is a stranger.
+
+def linked(loadings: Loadings, me: IntArray, composition: Composition) -> BoolArray:
+    """Tell who is linked to the agent itself by a chain of shared loadings: (H, N).
+
+    `me` is (H,) too. The others are strangers: whatever they sent cannot change the posterior.
+    Under a composition that relates all agents, such as a sum, nobody is a stranger.
     """
     if composition.related(np.zeros((1, 1)))[0, 0]:
         return np.ones(loadings.delta.shape, dtype=np.bool_)
