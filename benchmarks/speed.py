@@ -261,7 +261,7 @@ def sparse_regret(trials: int = 10) -> Row:
         problem = rbf_problem(40, seed)
         # both learn K_z from the same few features, so that the posterior is all that differs
         basis = reference(RBF, problem.round(1, seed).contexts)
-        learnt = cb.similarity.Evidence(features=Leading(basis))
+        learnt = cb.similarity.Evidence(features=Leading(basis), partitions=0)
         policy = cb.EagerKernelUCB(kernel=RBF, similarity=learnt, eta=0.3)
         pair = [timed(problem, policy, 150, seed, engine=name) for name in ("sparse", "exact")]
         regrets.append([run.regret_per_agent[-1] for run, _ in pair])

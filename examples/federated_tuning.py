@@ -148,7 +148,13 @@ def tuners() -> dict[str, Tuner]:
         "random search": cb.Uniform(),
         "alone": cb.KernelUCB(kernel=KERNEL, ridge=RIDGE, eta=ETA),
         "naive sharing": cb.NaiveCooperation(kernel=KERNEL, ridge=RIDGE, eta=ETA, ttl=2),
-        "ours": cb.EagerKernelUCB(kernel=KERNEL, ridge=RIDGE, eta=ETA, ttl=2),
+        "ours": cb.EagerKernelUCB(
+            kernel=KERNEL,
+            ridge=RIDGE,
+            eta=ETA,
+            ttl=2,
+            similarity=cb.similarity.Evidence(partitions=0),
+        ),
     }
 
     def playing(policy: cb.Policy) -> Tuner:

@@ -18,6 +18,7 @@ from worlds import NETWORKS, network_contexts, ragged
 
 LEARNT = {
     "evidence": cb.similarity.Evidence(groups=3),
+    "groups": cb.similarity.Evidence(groups=3, partitions=0),
     "embedding": cb.similarity.MeanEmbedding(0.5),
     "rank": cb.similarity.MeanEmbedding(0.5, rank=2),
     "learned": cb.similarity.Learned(rank=2, steps=3),
@@ -156,7 +157,7 @@ def test_an_agents_belief_is_that_of_the_features_kernel_optimistic_outside_its_
     assert agent.known == 30
 
 
-@pytest.mark.parametrize("similarity", ["evidence", "embedding", "rank"])
+@pytest.mark.parametrize("similarity", ["groups", "embedding", "rank"])
 def test_beliefs_are_those_of_all_news_but_the_newest_of_others(similarity, monkeypatch):
     """Who has looked again believes what follows from all that has arrived; who waits is less sure,
     and what it waits with is a small share.

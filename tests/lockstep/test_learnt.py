@@ -6,6 +6,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.features import Fourier
 from coopbandits.similarity import Evidence, Laplacian, Learned, MeanEmbedding
+from learnt_views import Torn
 from lockstep_engines import all_engines
 from reference import algorithms, formulas
 from worlds import NETWORKS, neighbours_of, ragged, world_of
@@ -14,7 +15,8 @@ LINEAR = cb.kernels.Linear()
 LEARNT = {
     "evidence": Evidence(groups=4),
     "evidence, every round": Evidence(groups=3, contexts=False, noise=0.4, refresh="every round"),
-    "evidence of drawn partitions": Evidence(groups=4, partitions=5),
+    "evidence of groups": Evidence(groups=4, partitions=0),
+    "several": Torn(),
     "embedding": MeanEmbedding(0.7),
     "embedding, every round": MeanEmbedding("median", refresh="every round"),
     "embedding of what is offered": MeanEmbedding(0.5, sample="offered"),
@@ -40,13 +42,14 @@ def test_all_engines_agree_under_every_learnt_similarity(make, ttl, name):
 @pytest.mark.parametrize(
     "similarity",
     [
-        Evidence(groups=3, features=Fourier(8)),
-        pytest.param(Evidence(groups=3, features=Fourier(8), partitions=6), marks=pytest.mark.slow),
+        Evidence(groups=3, features=Fourier(8), partitions=0),
+        pytest.param(Evidence(groups=3, features=Fourier(8)), marks=pytest.mark.slow),
+        Torn(),
         MeanEmbedding(0.5, sample="offered"),
         Learned(rank=2, steps=3, features=Fourier(8)),
         MeanEmbedding(0.7, refresh="frozen"),
     ],
-    ids=["evidence", "partitions", "embedding", "learned", "frozen"],
+    ids=["groups", "evidence", "several", "embedding", "learned", "frozen"],
 )
 def test_all_engines_agree_under_features_and_a_width_that_asks_for_the_determinant(similarity):
     problem = ragged(NETWORKS["two parts"], 6)
@@ -120,7 +123,7 @@ def test_mean_embeddings_take_the_literal_estimators_decisions(
 
 @pytest.mark.parametrize(
     "name",
-    ["evidence", "evidence of drawn partitions", "embedding", "learned", "laplacian", "frozen"],
+    ["evidence", "evidence of groups", "several", "embedding", "learned", "laplacian", "frozen"],
 )
 def test_the_same_seed_gives_the_same_bits(name):
     problem = ragged(NETWORKS["grid"], 3)

@@ -1,14 +1,13 @@
-"""Partitions are drawn as often as prior and data say: against a sum over all of them."""
-
-from math import factorial
+"""Companies are drawn as often as prior and data say: against a sum over all partitions."""
 
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import gammaln, logsumexp
 
 from coopbandits.similarity import Evidence, evidence, found, partitions
 from coopbandits.similarity.groups import CORRELATIONS
-from learnt_views import K_z_of, linear_samples, tasks
+from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
 
 NOISE, SIGNAL = 0.3, 0.5  # σ, and the deviation of the weights
 
@@ -20,6 +19,7 @@ def patient(monkeypatch):
     monkeypatch.setattr(partitions, "_WARMING", 10)
     monkeypatch.setattr(partitions, "_KEPT", 200)
     monkeypatch.setattr(found, "_SMALLEST", 0.0)
+    monkeypatch.setattr(found, "HYPOTHESES", 1000)
     levels = (np.array([NOISE**2]), np.array([NOISE**2 / SIGNAL**2]))
     monkeypatch.setattr(evidence, "levels", lambda *_: levels)
 
@@ -58,31 +58,66 @@ def law_density(offered, partition):
     return total
 
 
-def exact(samples, offered=None):
-    """Return E[ρ·(u and w are together)], over all partitions and every ρ: (N, N)."""
+def prior_of(partition):
+    """Log p(partition): a Chinese restaurant process, α one of a few."""
+    n, K = sum(map(len, partition)), len(partition)
+    alphas = (0.75 * n) ** np.array([0, 1 / 3, 2 / 3, 1])
+    each = K * np.log(alphas) + gammaln(alphas) - gammaln(alphas + n)
+    return logsumexp(each) + sum(gammaln(len(group)) for group in partition)
+
+
+def exact(samples, me, offered=None):
+    """Return how likely each company of an agent is, by a sum over all partitions, and every ρ.
+
+    Where ρ < 1 there is one for all, None, with the mean of ρ where agents are together: (N, N).
+    """
     N = len(samples)
-    weights, values = [], []
+    fits, found, alike = [], [], []
     for partition in all_partitions(list(range(N))):
         label = np.array([next(i for i, g in enumerate(partition) if u in g) for u in range(N)])
         together = np.equal.outer(label, label).astype(float)
-        prior = np.log([2.0 * factorial(len(group) - 1) for group in partition]).sum()  # α = 2
+        prior = prior_of(partition)
         prior += 0.0 if offered is None else law_density(offered, partition)
-        for rho in CORRELATIONS:
-            weights.append(prior + log_density(samples, together, rho))
-            values.append(rho * together)
-    odds = np.exp(np.array(weights) - max(weights))
-    return np.tensordot(odds / odds.sum(), values, axes=1)
+        for rho, share in zip(CORRELATIONS, partitions.SHARES, strict=True):
+            fits.append(np.log(share) + prior + log_density(samples, together, rho))
+            found.append(frozenset(partition[label[me]]) if rho == 1 else None)
+            alike.append(rho * together)
+    odds = np.exp(np.array(fits) - logsumexp(fits))
+    weights: dict[frozenset[int] | None, float] = {}
+    for company, value in zip(found, odds, strict=True):
+        weights[company] = weights.get(company, 0.0) + value
+    smooth = odds * [company is None for company in found]
+    return weights, np.tensordot(smooth / smooth.sum(), alike, axes=1)
+
+
+def companies(similarity, samples, me, **more):
+    """Return how likely each company is drawn, and K_z where tasks vary smoothly, the last one."""
+    learner = learner_of(similarity, len(samples))
+    loadings = learner.estimate(view(learner, samples, me, **more))
+    np.testing.assert_allclose((loadings.U**2).sum(axis=2) + loadings.delta, 1.0)
+    members = [frozenset(np.flatnonzero(U[:, 0])) or frozenset([me]) for U in loadings.U[:-1]]
+    return dict(zip([*members, None], loadings.weight, strict=True)), loadings.matrix[-1]
+
+
+def assert_as_likely(found, expected):
+    """8,000 draws that hang together: as if some 1,000 were independent."""
+    (weights, smooth), (true, true_smooth) = found, expected
+    assert sum(weights.values()) == pytest.approx(1.0)
+    assert set(weights) <= set(true)
+    for company, weight in true.items():
+        error = np.sqrt(weight * (1 - weight) / 1000)
+        assert weights.get(company, 0.0) == pytest.approx(weight, abs=4 * error + 1e-3), company
+    off = ~np.eye(len(smooth), dtype=bool)
+    share = 1000 * true[None]
+    np.testing.assert_allclose(smooth[off], true_smooth[off], atol=4 * 0.5 / np.sqrt(share))
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 0, 0], [0, 1, 0, 1], [0, 1, 2, 2], [0, 1, 2, 3]])
-def test_a_few_agents_are_together_as_often_as_all_partitions_say(patient, rng, labels):
+def test_companies_are_as_likely_as_all_partitions_say(patient, rng, labels):
     theta = SIGNAL * tasks(rng, 4, dim=3) * np.sqrt(3)
     samples = linear_samples(rng, theta[labels], n=3, noise=NOISE)
-    K_z = K_z_of(Evidence(contexts=False, partitions=4), samples, me=1)
-    np.testing.assert_allclose(np.diag(K_z), 1.0)
-    found, expected = (matrix[~np.eye(4, dtype=bool)] for matrix in (K_z, exact(samples)))
-    # 8,000 draws that hang together: as if some 2,000 were independent
-    np.testing.assert_allclose(found, expected, atol=4 * 0.5 / np.sqrt(2000))
+    found = companies(Evidence(contexts=False), samples, me=1)
+    assert_as_likely(found, exact(samples, me=1))
 
 
 @pytest.mark.parametrize("me", [0, 3])
@@ -113,7 +148,7 @@ def test_where_all_are_the_same_most_draws_have_them_together(rng):
 
 def test_views_of_more_agents_than_that_are_left_to_the_groups(rng):
     samples = linear_samples(rng, tasks(rng, 2)[np.arange(6) % 2], n=4)
-    groups, most = K_z_of(Evidence(), samples), K_z_of(Evidence(partitions=5), samples)
+    groups, most = (K_z_of(Evidence(partitions=n), samples) for n in (0, 5))
     np.testing.assert_array_equal(most, groups)
     assert np.abs(K_z_of(Evidence(partitions=6), samples) - groups).max() > 0.01
 
@@ -131,8 +166,7 @@ def test_a_law_of_contexts_is_weighed_as_all_partitions_weigh_it(patient, monkey
         sets = centres[label] + 0.7 * rng.normal(size=(3, 4, 3))
         offered.append(sets)
         samples.append((sets[:, 0], sets[:, 0] @ theta[label] + NOISE * rng.normal(size=3)))
-    off = ~np.eye(4, dtype=bool)
-    K_z = K_z_of(Evidence(partitions=4), samples, me=1, offered=offered)
-    expected = exact(samples, offered)
-    assert np.abs(expected - exact(samples))[off].max() > 0.05
-    np.testing.assert_allclose(K_z[off], expected[off], atol=4 * 0.5 / np.sqrt(2000))
+    found = companies(Evidence(), samples, me=1, offered=offered)
+    expected, without = exact(samples, 1, offered), exact(samples, 1)
+    assert max(abs(expected[0][key] - without[0][key]) for key in expected[0]) > 0.05
+    assert_as_likely(found, expected)

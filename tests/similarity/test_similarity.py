@@ -128,13 +128,19 @@ def test_loadings_give_back_any_kernel_matrix(rng):
 
 def test_growing_refreshes_grow():
     """Each time up to 12 observations from each agent, then at each growth-fold number."""
-    similarity = cb.similarity.Evidence(growth=1.5)
-    times, last = [], 0
-    for known in range(0, 400, 4):  # four agents
-        if is_due(similarity, np.array([known]), np.array([last]), np.array([4]))[0]:
-            times.append(known // 4)
-            last = known
-    assert times == [*range(1, 13), 18, 27, 41, 62, 93]
+
+    def times(similarity):
+        times, last = [], 0
+        for known in range(0, 400, 4):  # four agents
+            if is_due(similarity, np.array([known]), np.array([last]), np.array([4]))[0]:
+                times.append(known // 4)
+                last = known
+        return times
+
+    once = times(cb.similarity.Evidence(growth=1.5, partitions=0))
+    assert once == [*range(1, 13), 18, 27, 41, 62, 93]
+    # where partitions are drawn twice as often: at each √growth-fold number
+    assert times(cb.similarity.Evidence(growth=2.25)) == once
     each = cb.similarity.Evidence(refresh="every round")
     known = np.array([4, 100, 101])
     due = is_due(each, known, np.array([4, 99, 101]), np.array([1, 1, 1]))

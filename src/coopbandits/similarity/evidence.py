@@ -2,9 +2,9 @@ r"""K_z from what the data say, rewards included: who is in whose group, and how
 
 Ours, not the paper's. A mean embedding sees contexts only; agents with one law of contexts and
 different tasks differ in it only by what they choose. `Evidence` compares marginal likelihoods of
-the agents' rewards. `groups.py` has the model and how it is fitted, `levels.py` how the noise level
-is learnt, `found.py` how K_z follows. Of a few correlations ρ within groups the one that predicts
-best is taken.
+the agents' rewards. `groups.py` has the model and how it is fitted, `partitions.py` how groupings
+are drawn among a few agents, `levels.py` how the noise level is learnt, `found.py` how K_z follows.
+Of a few correlations ρ within groups the one that predicts best is taken, or ρ is drawn too.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
-from coopbandits.similarity.found import Found
+from coopbandits.similarity.found import HYPOTHESES, Found
 from coopbandits.similarity.groups import CLOSE, CORRELATIONS, Contexts, Groups
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
@@ -43,12 +43,12 @@ class Evidence:
         contexts: Also use which contexts are offered to whom. Each message then carries the mean
             features of the sender's decision set (m more numbers).
         features: The basis that stands for K_x; exact for linear kernels, Fourier(64) otherwise.
-        refresh: "growing" (early on each time, then at each `growth`-fold number of observations)
-            or "every round".
+        refresh: "growing" (early on each time, then at each `growth`-fold number of observations,
+            or √`growth`-fold for agents that listen to no more than `partitions`) or "every round".
         growth: See `refresh`.
         partitions: Where no more than so many agents are known, the asking one included, draw
-            ways to group them instead of taking the best: better among a few, and slower. 0 never
-            does; it is meant for a dozen or two.
+            ways to group them instead of taking the best: better among a few, and slower. K_z is
+            then one of several, and beliefs are a mixture. 0 never does.
     """
 
     noise: float | None = None
@@ -57,7 +57,7 @@ class Evidence:
     features: Basis | None = None
     refresh: str = "growing"
     growth: float = 1.5
-    partitions: int = 0
+    partitions: int = 24
 
     def __post_init__(self) -> None:
         settle_noise(self)
@@ -84,6 +84,11 @@ class EvidenceLearner:
     kernel: Kernel
     basis: Basis
     agents: int
+
+    @property
+    def hypotheses(self) -> int:
+        """How many K_z are returned for a view, at most."""
+        return HYPOTHESES + 1 if self.similarity.partitions else 1
 
     def attached(self, dim: int) -> int:
         """How many numbers go with a context of d numbers in a message."""

@@ -5,8 +5,8 @@ With R_ug the probability that u is in group g, and ρ the correlation within gr
     K_z = ρRRᵀ + diag(1 − ρ|R_u|²)
 
 so K_z(u, w) is ρ times the probability that u and w are in one group, and what is uncertain is an
-agent's own. Among a few agents K_z(u, w) is instead the mean of ρ over drawn partitions, 0 where u
-and w are apart.
+agent's own. Where partitions are drawn there are several K_z instead, one for each company in which
+the asking agent may be: ρ between those in it, everyone else apart.
 
 Leading axes: B views; N agents; G groups.
 """
@@ -17,13 +17,17 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.similarity.groups import CORRELATIONS, Groups, log_normaliser
-from coopbandits.similarity.partitions import Few, LogEvidence
+from coopbandits.similarity.partitions import Companies, Few, LogEvidence
 from coopbandits.similarity.similarity import Loadings
 
 # Odds below this are none, and what is as certain is certain: strangers are strangers then.
 _SMALLEST = 0.02
+# The most companies that a view keeps.
+HYPOTHESES = 16
+# Parts of a K_z below this, relative to the largest, are rounding.
+_ROUNDING = 1e-11
 # Views whose partitions are drawn together have about this many numbers, for each walker.
-_PORTION = 200_000
+_PORTION = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,26 +63,12 @@ class Found:
         return Loadings.gathered(self.members.shape, parts)
 
     def _drawn(self) -> Loadings:
-        """Draw partitions of those who are there, starting from the groups that were found.
-
-        Whom the asking agent has next to nothing in common with is on its own.
-        """
-        B, N, G = self.places.shape
-        views = np.arange(B)
+        """Draw in whose company the asking agent may be: each is a K_z, all others apart."""
+        B, N, _ = self.places.shape
         most = int(self.members.sum(axis=1).max())
-        at = views[:, None], np.argsort(~self.members, axis=1, kind="stable")[:, :most]
-        few = self._few(at)
-        top, sure = self.places[at].argmax(axis=2), self.places[at].max(axis=2) > 0.5
-        first = (sure[..., None] & (top[..., None] == np.arange(G))).argmax(axis=1)
-        start = np.where(sure, np.take_along_axis(first, top, axis=1), np.arange(most))
-        shared = few.together(start, np.searchsorted(-few.correlations, -self.rho))
-        known = shared[views, few.me] >= _SMALLEST
-        known[views, few.me] = True
-        factor = Loadings.of(shared * (known[:, :, None] & known[:, None, :])).U
-        U, delta = np.zeros((B, N, most)), np.ones((B, N))
-        U[at] = factor
-        delta[at] = np.maximum(1.0 - (factor**2).sum(axis=2), 0.0)
-        return Loadings(U, delta)
+        at = np.argsort(~self.members, axis=1, kind="stable")[:, :most]
+        few = self._few((np.arange(B)[:, None], at))
+        return loaded(few.companies(), at, few.me, N)
 
     def _few(self, at: tuple[IntArray, IntArray]) -> Few:
         """Lay out what partitions of the agents at some places are drawn from."""
@@ -129,6 +119,53 @@ class Found:
             self.me[index],
             self.seeds[index],
         )
+
+
+def loaded(companies: Companies, at: IntArray, me: IntArray, N: int) -> Loadings:
+    """Make a K_z of each company, and one of all draws in which tasks vary smoothly.
+
+    Whom the asking agent has next to nothing in common with is on its own.
+
+    Args:
+        companies: Of B views.
+        at: (B, most) the places of their columns.
+        me: (B,) the column of the agent that asks, among these.
+        N: How many agents a view has.
+    """
+    B, most = at.shape
+    views, share = np.arange(B), companies.share.copy()
+    weight = companies.weight.copy()
+    known = companies.smooth[views, me] >= _SMALLEST
+    known[views, me] = True
+    # who is like nobody by any ρ is on its own
+    alone = np.flatnonzero(companies.members.sum(axis=1) == 1)
+    alone = alone[known.sum(axis=1)[companies.view[alone]] == 1]
+    weight[alone] += share[companies.view[alone]]
+    share[companies.view[alone]] = 0.0
+    rank = np.arange(len(companies.view)) - np.searchsorted(companies.view, companies.view)
+    kept = (rank < HYPOTHESES) & (weight >= _SMALLEST)
+    # where all are unlikely, the likeliest stays
+    kept |= (rank == 0) & (share[companies.view] < _SMALLEST)
+    smooth = np.flatnonzero(share >= _SMALLEST)
+    inside = companies.members[kept]
+    U = np.zeros((len(inside) + len(smooth), most, most if smooth.size else 1))
+    U[: len(inside), :, 0] = inside & (inside.sum(axis=1) > 1)[:, None]
+    if smooth.size:
+        some = known[smooth]
+        parts = Loadings.of(companies.smooth[smooth] * (some[:, :, None] & some[:, None, :])).U
+        size = (parts**2).sum(axis=1, keepdims=True)
+        parts *= size > _ROUNDING * size.max(axis=2, keepdims=True)
+        U[len(inside) :] = (
+            parts * some[..., None]
+        )  # strangers stay strangers, whatever rounding says
+    view = np.concatenate([companies.view[kept], smooth])
+    weight = np.concatenate([weight[kept], share[smooth]])
+    order = np.argsort(view, kind="stable")
+    view, weight = view[order], weight[order]
+    wide = np.zeros((len(view), N, U.shape[2]))
+    wide[np.arange(len(view))[:, None], at[view]] = U[order]
+    delta = np.maximum(1.0 - (wide**2).sum(axis=2), 0.0)
+    return Loadings(wide, delta, view, weight / np.bincount(view, weight, minlength=B)[view])
 
 
 def packed(places: Array, rho: Array, me: IntArray) -> Loadings:

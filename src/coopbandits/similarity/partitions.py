@@ -1,15 +1,20 @@
-r"""Who is with whom among a few agents? Partitions drawn from what the data say.
+r"""Who is with whom? Partitions of agents, drawn from what the data say.
 
-`groups.py` finds one grouping. Among many agents that is enough: groups are large, and their data
-leave little doubt. Among a few each group has two or three agents, several groupings explain the
-data about as well, and the best of them claims too much. So there partitions are drawn, by Gibbs
+`groups.py` finds one grouping. Early on, and among a few agents for long, many groupings explain
+the data about as well, and the best of them claims too much. So partitions are drawn, by Gibbs
 sampling: one by one, agents leave their groups and join another or found one, with odds
 
     p(its data | theirs)·(how many are in it)      or      p(its data)·α
 
-which is a Chinese restaurant process as prior over partitions. The correlation ρ within groups is
-drawn too. All else is integrated out, so a draw needs the sums of `statistics.py` only. The agent
-that asks comes last, and for it the odds themselves are kept.
+which is a Chinese restaurant process as prior over partitions. How readily agents are on their own,
+α, and the correlation ρ within groups are drawn too, from a few values each: where nobody is like
+anybody α grows, and everyone is left alone. All else is integrated out, so a draw needs the sums of
+`statistics.py` only. A walker starts with nobody placed; agents join one by one whom they find.
+
+For the agent that asks the odds themselves are kept: whoever is in its group, in some draw with
+ρ = 1, is a hypothesis, and its weight the mean of its odds. Where ρ is less, groups are a way to
+say that tasks vary smoothly, and all such draws make one hypothesis: K_z(u, w) is the mean of ρ
+where u and w are together, and of 0 where they are apart.
 
 The random numbers come from who asks and how much it knows, so that they are the same in every
 engine, and others for every agent and every estimate.
@@ -18,8 +23,8 @@ Most of the work is the evidence of groups, and walkers come back to the same gr
 again, so it is kept. A group's key is the exclusive or of random numbers: one for each agent in it,
 and one for its view and ρ.
 
-Axes: W = B·C walkers, C for each of B views; N agents; N slots, one for each group, so that all can
-be alone; Q correlations; p numbers that are summed over the agents of a group.
+Axes: W = B·C walkers, C for each of B views; N agents; slots, one for each group, as many as are
+ever in use; Q correlations; p numbers that are summed over the agents of a group.
 """
 
 from collections.abc import Callable
@@ -29,9 +34,15 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
 
-# How many agents a group of one's own is worth beforehand: α.
-_ALPHA = 2.0
-_WALKERS, _WARMING, _KEPT = 4, 4, 4
+# Every α, as powers of _LARGEST·N, each as likely beforehand: from a few groups among N agents to
+# nearly as many as there are agents.
+_POWERS = np.array([0.0, 1 / 3, 2 / 3, 1.0])
+_LARGEST = 0.75
+# How likely each correlation within groups is beforehand.
+SHARES = np.array([0.75, 1 / 12, 1 / 12, 1 / 12])
+_WALKERS, _WARMING, _KEPT = 4, 2, 3
+# So many slots there are at first.
+_SLOTS = 8
 # Groups whose evidence is kept, for each agent of each view.
 _ROOM = 128
 
@@ -61,30 +72,59 @@ class Few:
     me: IntArray
     seeds: IntArray
 
-    def together(self, start: IntArray, rho: IntArray) -> Array:
-        """Return the mean of ρ where two agents are together, and 0 where apart: (B, N, N).
-
-        Args:
-            start: (B, N) slots of a first partition, for every other walker; the rest start apart.
-            rho: (B,) which ρ to start with.
-        """
-        walk = _Walk(self, start, rho)
-        B, N = self.members.shape
-        total = np.zeros((B, N, N))
+    def companies(self) -> "Companies":
+        """Draw in whose company the asking agent may be."""
+        walk = _Walk(self)
+        found, smooth = [], np.zeros((len(self.me), *2 * self.members.shape[1:]))
+        share = np.zeros(len(self.me))
         for sweep in range(_WARMING + _KEPT):
-            odds = walk.sweep(sweep)
+            odds = walk.sweep()
             if sweep >= _WARMING:
-                total += walk.together(odds).reshape(B, _WALKERS, N, N).sum(axis=1)
-            walk.correlate(sweep)
-        return total / (_WALKERS * _KEPT)
+                found.append(walk.companies(odds))
+                some = np.flatnonzero(walk.rho > 0)
+                np.add.at(smooth, walk.view[some], walk.together(odds)[some])
+                np.add.at(share, walk.view[some], 1.0)
+            walk.correlate()
+            walk.concentrate()
+            if sweep < _WARMING:
+                walk.follow_the_best()
+        view, key, members, weight = (np.concatenate(part) for part in zip(*found, strict=True))
+        # the same company is one hypothesis
+        _, first, same = np.unique(key, return_index=True, return_inverse=True)
+        total = np.bincount(same, weight).astype(np.float64) / (_WALKERS * _KEPT)
+        order = np.lexsort([first, -total, view[first]])
+        first = first[order]
+        smooth /= np.maximum(share, 1.0)[:, None, None]
+        share /= _WALKERS * _KEPT
+        return Companies(view[first], members[first], total[order], smooth, share)
+
+
+@dataclass(frozen=True, eq=False)
+class Companies:
+    """In whose company the asking agents may be: H of them, the likeliest of each view first.
+
+    Attributes:
+        view: (H,) of which view.
+        members: (H, N) who is in it, all of one mind; the asking agent is.
+        weight: (H,) how likely it is.
+        smooth: (B, N, N) K_z, but for its diagonal, if tasks vary smoothly.
+        share: (B,) how likely that is.
+    """
+
+    view: IntArray
+    members: BoolArray
+    weight: Array
+    smooth: Array
+    share: Array
 
 
 class _Walk:
     """Walkers that go from partition to partition."""
 
-    def __init__(self, few: Few, start: IntArray, rho: IntArray) -> None:
+    def __init__(self, few: Few) -> None:
         B, N = few.members.shape
         Q = len(few.correlations)
+        W = B * _WALKERS
         self.few = few
         self.view = np.repeat(np.arange(B), _WALKERS)
         self.members = few.members[self.view]
@@ -98,35 +138,71 @@ class _Walk:
         # the asking agent last, the others in order
         last = np.argsort(np.arange(N) == few.me[:, None], axis=1, kind="stable")
         self.turns = last[self.view]
-        apart = (np.arange(len(self.view)) % 2 == 1)[:, None]
-        slot = np.where(apart, np.arange(N), start[self.view])
-        self.slot: IntArray = np.where(self.members, slot, -1)
-        self.rho: IntArray = rho[self.view]
-        inside = self._inside()
-        self.count = inside.sum(axis=2)
-        keys = np.where(inside > 0, self.known.agent, 0)
-        self.key: IntArray = np.asarray(np.bitwise_xor.reduce(keys, axis=2))
-        self.sums = self._summed(np.arange(len(self.view)), self.rho)
-        self.value = self._valued(self.rho)
-        self.slot_noise, self.rho_noise = _noise(few, Q)
+        self.slot: IntArray = np.full((W, N), -1)
+        # walkers of a view start from different α and ρ
+        which = np.arange(W) % _WALKERS
+        self.alphas = alphas(self.members.sum(axis=1))
+        self.alpha = self.alphas[np.arange(W), which % len(_POWERS)]
+        self.rho: IntArray = np.array([0, Q - 1, 0, Q // 2])[which % 4]
+        slots = min(N, _SLOTS)
+        self.count = np.zeros((W, slots))
+        self.key: IntArray = np.zeros((W, slots), dtype=np.int64)
+        self.sums = np.zeros((W, slots, few.rows.shape[-1]))
+        self.value = np.zeros((W, slots))
+        self.noise = _Noise(few)
 
-    def sweep(self, number: int) -> Array:
-        """Let everyone choose again; return the asking agents' odds of each slot: (W, N)."""
-        walkers = np.arange(len(self.view))
+    def sweep(self) -> Array:
+        """Let everyone choose again; return the asking agents' odds of each slot: (W, slots)."""
+        walkers, noise = np.arange(len(self.view)), self.noise.of_slots(self.slot.shape[1])
         for agents in self.turns.T:
-            odds = self._choose(agents, self.slot_noise[number, walkers, agents])
+            odds = self._choose(agents, noise[walkers, agents])
         return odds
 
-    def correlate(self, number: int) -> None:
+    def correlate(self) -> None:
         """Choose ρ again, given who is with whom."""
         Q, W = self.own.shape
         value = np.stack([self._valued(np.full(W, q)) for q in range(Q)])
-        fit = self.own + value.sum(axis=2)
-        rho = (fit.T + self.rho_noise[number]).argmax(axis=1)
+        fit = self.own + value.sum(axis=2) + np.log(SHARES)[:Q, None]
+        rho = (fit.T + self.noise.of(Q)).argmax(axis=1)
         changed = np.flatnonzero(rho != self.rho)
         self.rho = rho
         self.sums[changed] = self._summed(changed, rho[changed])
         self.value = value[rho, np.arange(W)]
+
+    def concentrate(self) -> None:
+        """Choose α again, given how many groups there are: p(partition | α) ∝ α^K Γ(α)/Γ(α + n)."""
+        fit = _log_prior(self.count[:, None], self.alphas)
+        chosen = (fit + self.noise.of(len(_POWERS))).argmax(axis=1)
+        self.alpha = self.alphas[np.arange(len(fit)), chosen]
+
+    def follow_the_best(self) -> None:
+        """Let walkers that are lost start again from where the best of their view is.
+
+        Lost is who is less likely by e^N: that is no accident of where N agents happen to be.
+        """
+        shape = (-1, _WALKERS)
+        rows = np.arange(len(self.view))
+        size = self.members.sum(axis=1)
+        fit = self.own[self.rho, rows] + self.value.sum(axis=1) + np.log(SHARES)[self.rho]
+        fit += _log_prior(self.count, self.alpha)
+        best = fit.reshape(shape).argmax(axis=1) + np.arange(0, len(rows), _WALKERS)
+        leader = np.repeat(best, _WALKERS)
+        source = np.where(fit < fit[leader] - size, leader, rows)
+        for name in ("slot", "alpha", "rho", "count", "key", "sums", "value"):
+            setattr(self, name, getattr(self, name)[source])
+
+    def companies(self, odds: Array) -> tuple[IntArray, IntArray, BoolArray, Array]:
+        """Return in whose company asking agents may be: view, key (H,), members (H, N), odds.
+
+        Of walkers with ρ = 1.
+        """
+        inside = self._inside() > 0  # (W, slots, N)
+        walkers = np.arange(len(self.view))
+        inside[walkers, :, self.me] = True
+        key = np.bitwise_xor.reduce(np.where(inside, self.known.agent, 0), axis=2)
+        key ^= self.known.asked[self.view, self.rho][:, None]
+        w, k = np.nonzero(odds * (self.rho == 0)[:, None])
+        return self.view[w], key[w, k], inside[w, k], odds[w, k]
 
     def together(self, odds: Array) -> Array:
         """Return ρ where two agents are together, or times the asking agent's odds: (W, N, N)."""
@@ -137,15 +213,15 @@ class _Walk:
 
     def _inside(self) -> Array:
         """Return 1 where an agent is in a slot: (W, slots, N)."""
-        slots = np.arange(self.slot.shape[1])
+        slots = np.arange(self.count.shape[1])
         return (self.slot[:, None, :] == slots[:, None]).astype(np.float64)
 
     def _summed(self, walkers: IntArray, rho: IntArray) -> Array:
-        """Return the sums of every slot of some walkers: (k, N, p)."""
+        """Return the sums of every slot of some walkers: (k, slots, p)."""
         return self._inside()[walkers] @ self.few.rows[rho, self.view[walkers]]
 
     def _valued(self, rho: IntArray) -> Array:
-        """Return the log evidence of every slot under some ρ, 0 where it is empty: (W, N)."""
+        """Return the log evidence of every slot under some ρ, 0 where it is empty: (W, slots)."""
         value = np.zeros(self.count.shape)
         w, k = np.nonzero(self.count)
 
@@ -156,27 +232,42 @@ class _Walk:
         value[w, k] = self.known.log_evidence(self.key[w, k], self.view[w], rho[w], sums)
         return value
 
+    def _leave(self, w: IntArray, agent: IntArray, row: Array) -> IntArray:
+        """Let one agent of some walkers leave its slot, where it has one; return it or −1: (k,)."""
+        old = self.slot[w, agent]
+        self.slot[w, agent] = -1
+        placed = np.flatnonzero(old >= 0)
+        w_, k_, key = w[placed], old[placed], self.known.agent[agent[placed]]
+        self.count[w_, k_] -= 1.0
+        self.key[w_, k_] ^= key
+        left = self.count[w_, k_] > 0
+        self.sums[w_, k_] = np.where(left[:, None], self.sums[w_, k_] - row[placed], 0.0)
+        self.value[w_, k_] = 0.0
+        w_, k_ = w_[left], k_[left]
+        self.value[w_, k_] = self.known.log_evidence(
+            self.key[w_, k_],
+            self.view[w_],
+            self.rho[w_],
+            lambda some: self.sums[w_[some], k_[some]],
+        )
+        return np.asarray(old)
+
     def _choose(self, agents: IntArray, noise: Array) -> Array:
-        """Let one agent of each walker choose its slot again; return its odds: (W, N)."""
-        W, N = self.slot.shape
+        """Let one agent of each walker choose its slot again; return its odds: (W, slots)."""
+        W = len(self.view)
         w = np.flatnonzero(self.members[np.arange(W), agents])
         every, agent, view, rho = np.arange(len(w)), agents[w], self.view[w], self.rho[w]
         row, old = self.few.rows[rho, view, agent], self.slot[w, agent]
-        joined = np.zeros((len(w), N))
-        joined[every, old] = self.value[w, old]  # of the old slot, if it goes back to it
-        self.count[w, old] -= 1.0
-        self.key[w, old] ^= self.known.agent[agent]
-        left = self.count[w, old] > 0
-        self.sums[w, old] = np.where(left[:, None], self.sums[w, old] - row, 0.0)
-        self.value[w, old] = 0.0
-        w_, k_ = w[left], old[left]
-        self.value[w_, k_] = self.known.log_evidence(
-            self.key[w_, k_], view[left], rho[left], lambda some: self.sums[w_[some], k_[some]]
-        )
+        whole = np.where(old >= 0, self.value[w, old], 0.0)  # if it goes back to where it was
+        self._leave(w, agent, row)
+        self._make_room(w)
         count = self.count[w]
         other = count > 0
         empty = other.argmin(axis=1)
-        other[every, old] = False
+        joined = np.zeros(count.shape)
+        back = np.flatnonzero(old >= 0)
+        joined[back, old[back]] = whole[back]
+        other[back, old[back]] = False
         i, k = np.nonzero(other)
         joined[i, k] = self.known.log_evidence(
             self.key[w[i], k] ^ self.known.agent[agent[i]],
@@ -185,18 +276,45 @@ class _Walk:
             lambda some: self.sums[w[i[some]], k[some]] + row[i[some]],
         )
         joined[every, empty] = self.alone[rho, view, agent]
-        logits = joined - self.value[w] + np.log(np.where(count > 0, count, _ALPHA))
-        logits[(count == 0) & (np.arange(N) != empty[:, None])] = -np.inf
-        new = (logits + noise[w]).argmax(axis=1)
+        logits = joined - self.value[w]
+        logits += np.log(np.where(count > 0, count, self.alpha[w][:, None]))
+        logits[(count == 0) & (np.arange(count.shape[1]) != empty[:, None])] = -np.inf
+        new = (logits + noise[w, : count.shape[1]]).argmax(axis=1)
         self.slot[w, agent] = new
         self.count[w, new] += 1.0
         self.key[w, new] ^= self.known.agent[agent]
         self.sums[w, new] += row
         self.value[w, new] = joined[every, new]
-        odds = np.zeros((W, N))
+        odds = np.zeros((W, count.shape[1]))
         odds[w] = np.exp(logits - logits.max(axis=1, keepdims=True))
         odds[w] /= odds[w].sum(axis=1, keepdims=True)
         return odds
+
+    def _make_room(self, w: IntArray) -> None:
+        """Add slots, so that every walker of some has an empty one."""
+        slots = self.count.shape[1]
+        if (self.count[w] == 0).any(axis=1).all():
+            return
+        more = min(self.slot.shape[1], 2 * slots) - slots
+        self.count, self.value = (
+            np.pad(part, ((0, 0), (0, more))) for part in (self.count, self.value)
+        )
+        self.key = np.pad(self.key, ((0, 0), (0, more)))
+        self.sums = np.pad(self.sums, ((0, 0), (0, more), (0, 0)))
+
+
+def alphas(agents: IntArray) -> Array:
+    """Return every α, for so many agents: (…) -> (…, 4)."""
+    return np.asarray(np.maximum(_LARGEST * agents, 1.0)[..., None] ** _POWERS)
+
+
+def _log_prior(count: Array, alpha: Array) -> Array:
+    """Return log p(partition | α), of slots that hold so many: (…, slots), (…) -> (…)."""
+    from scipy.special import gammaln  # noqa: PLC0415 (heavy)
+
+    inside = gammaln(np.maximum(count, 1.0)).sum(axis=-1)
+    groups, size = (count > 0).sum(axis=-1), count.sum(axis=-1)
+    return np.asarray(inside + groups * np.log(alpha) + gammaln(alpha) - gammaln(alpha + size))
 
 
 class _Known:
@@ -204,6 +322,7 @@ class _Known:
 
     Attributes:
         agent: (N,) what each agent adds to a key.
+        asked: (B, Q) what a view and ρ add.
     """
 
     def __init__(self, few: Few) -> None:
@@ -211,7 +330,7 @@ class _Known:
         rng = np.random.default_rng(0)
         highest = np.iinfo(np.int64).max
         self.agent: IntArray = rng.integers(highest, size=(N,))
-        self._asked: IntArray = rng.integers(highest, size=(B, len(few.correlations)))
+        self.asked: IntArray = rng.integers(highest, size=(B, len(few.correlations)))
         self._evidence = few.log_evidence
         size = 1 << int(np.ceil(np.log2(_ROOM * B * N)))
         self._keys = np.full(size, -1)
@@ -221,7 +340,7 @@ class _Known:
         self, key: IntArray, view: IntArray, rho: IntArray, sums: Callable[[IntArray], Array]
     ) -> Array:
         """Return the log evidence of k groups; `sums` returns those of some of them, by index."""
-        key = key ^ self._asked[view, rho]
+        key = key ^ self.asked[view, rho]
         place = key & (len(self._keys) - 1)
         value = self._values[place]
         missing = np.flatnonzero(self._keys[place] != key)
@@ -234,20 +353,20 @@ class _Known:
         return np.asarray(value)
 
 
-def _noise(few: Few, Q: int) -> tuple[Array, Array]:
-    """Return Gumbel noise of each sweep and walker: of agents' slots (·, W, N, N), of ρ (·, W, Q).
+class _Noise:
+    """What decides where odds leave it open: Gumbel noise, of each view by itself."""
 
-    How much of it a view draws must not depend on the other views.
-    """
-    B, N = few.members.shape
-    shape = (_WARMING + _KEPT, _WALKERS)
-    slots, rho = np.zeros((*shape, B, N, N)), np.zeros((*shape, B, Q))
-    for b, (seed, count) in enumerate(zip(few.seeds, few.members.sum(axis=1), strict=True)):
-        rng = np.random.default_rng(seed)
-        slots[:, :, b, :count, :count] = rng.gumbel(size=(*shape, count, count))
-        rho[:, :, b] = rng.gumbel(size=(*shape, Q))
-    W = B * _WALKERS
-    return (
-        np.swapaxes(slots, 1, 2).reshape(shape[0], W, N, N),
-        np.swapaxes(rho, 1, 2).reshape(shape[0], W, Q),
-    )
+    def __init__(self, few: Few) -> None:
+        self._rngs = [np.random.default_rng(seed) for seed in few.seeds]
+        self._counts = few.members.sum(axis=1)
+
+    def of_slots(self, N: int) -> Array:
+        """Draw for each walker, agent and slot: (W, N, N)."""
+        noise = np.zeros((len(self._rngs), _WALKERS, N, N))
+        for of_view, rng, count in zip(noise, self._rngs, self._counts, strict=True):
+            of_view[:, :count, :count] = rng.gumbel(size=(_WALKERS, count, count))
+        return noise.reshape(-1, N, N)
+
+    def of(self, choices: int) -> Array:
+        """Draw for each walker and one of so many choices: (W, choices)."""
+        return np.concatenate([rng.gumbel(size=(_WALKERS, choices)) for rng in self._rngs])
