@@ -1,5 +1,7 @@
 """What is believed where K_z may be one of several is the mixture, in every engine."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 
@@ -12,8 +14,9 @@ from coopbandits.mixture import Mixture, Moments
 from coopbandits.model import Attachments, Model
 from coopbandits.policy import plan
 from coopbandits.posterior import Belief
+from coopbandits.similarity.similarity import estimated
 from coopbandits.surface import ExactSurface
-from learnt_views import Torn
+from learnt_views import Torn, view
 from reference import formulas
 from test_surface import slopes_are_those_of_differences
 from worlds import NETWORKS, ragged
@@ -159,6 +162,32 @@ def test_late_sums_stand_where_hypotheses_are_about_different_agents(monkeypatch
     )
     cb.play(problem, policy, rounds=40, seed=1, engine="sparse")
     assert len(stood) < 0.7 * 40 * len(problem.network)
+
+
+def test_odds_need_not_add_up_to_one(rng):
+    @dataclass(frozen=True)
+    class Twice(Torn):
+        def estimate(self, views):
+            loadings = super().estimate(views)
+            return replace(loadings, weight=2.0 * loadings.weight)
+
+    learner = Twice()
+    views = view(learner, [(rng.normal(size=(2, 3)), np.zeros(2)) for _ in range(4)], me=2)
+    np.testing.assert_allclose(estimated(learner, views).weight, [0.5, 0.3, 0.2])
+
+
+def test_where_one_hypothesis_is_no_number_an_agent_is_on_its_own(rng):
+    @dataclass(frozen=True)
+    class Broken(Torn):
+        def estimate(self, views):
+            loadings = super().estimate(views)
+            loadings.U[1, 0] = np.nan
+            return loadings
+
+    learner = Broken()
+    views = view(learner, [(rng.normal(size=(2, 3)), np.zeros(2)) for _ in range(4)], me=2)
+    found = estimated(learner, views)
+    np.testing.assert_array_equal(found.expected[0], np.eye(4))
 
 
 def test_a_stored_agent_whose_odds_are_none_is_refused(rng):

@@ -13,7 +13,7 @@ agent believes is the mixture of what it would believe under each.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -141,7 +141,7 @@ class Loadings:
         U: (H, N, r).
         delta: (H, N).
         view: (H,) whose hypothesis each is, in order; unless given, each view has one.
-        weight: (H,) how likely each is: in each view they add up to 1.
+        weight: (H,) how likely each is, relative to the others of its view.
     """
 
     U: Array
@@ -287,7 +287,10 @@ def estimated(learner: Learner, views: Views) -> Loadings:
     sound = np.isfinite(loadings.U.sum(axis=(1, 2)) + loadings.delta.sum(axis=1) + loadings.weight)
     sound &= loadings.weight > 0
     if sound.all():
-        return loadings
+        total = np.bincount(loadings.view, loadings.weight)[loadings.view]
+        if (np.abs(total - 1.0) <= 1e-12).all():
+            return loadings
+        return replace(loadings, weight=loadings.weight / total)
     lost = ~np.logical_and.reduceat(sound, np.searchsorted(loadings.view, np.arange(B)))
     return Loadings.gathered(
         (B, N),
