@@ -43,8 +43,6 @@ TRIALS, TUNING, TUNING_TRIALS = 20, 1000, 3
 RANK = 6000
 # Of a smooth K_z between many agents, parts smaller than this share of the largest are left out.
 SMALLEST = 1e-4
-# Among so many agents partitions are drawn, in a row that only --only partitions measures.
-FEW = 24
 FIELDS = ["setting", "scenario", "policy", "method", "seed", "regret"]
 
 SCENARIOS = {
@@ -62,7 +60,7 @@ ROWS = {
     "`MeanEmbedding`, best σ_z": "embedding",
     "`Learned`": "learned",
     "**`Evidence`**": "evidence",
-    f"`Evidence(partitions={FEW})`": "partitions",
+    "`Evidence(partitions=0)`": "groups",
 }
 
 
@@ -164,7 +162,7 @@ def methods(scenario: str) -> dict[str, Callable[[Simulated], cb.similarity.Simi
     ways: dict[str, Callable[[Simulated], cb.similarity.Similarity]] = {
         "oracle": truth,
         "evidence": lambda _: cb.similarity.Evidence(),
-        "partitions": lambda _: cb.similarity.Evidence(partitions=FEW),
+        "groups": lambda _: cb.similarity.Evidence(partitions=0),
         "learned": lambda _: cb.similarity.Learned(),
     }
     for sigma in BANDWIDTHS:
@@ -262,8 +260,8 @@ def run(settings: list[str], scenarios: str, policies: list[str], trials: int, w
         if not only or "embedding" in only:
             best = best_bandwidth(done, setting, scenario)
             names += sorted({"embedding 1.0", f"embedding {best}"})
-        if "partitions" in only:
-            names.append("partitions")
+        if "groups" in only:
+            names.append("groups")
         if only:
             names = [name for name in names if name.split()[0] in only]
         jobs += [(setting, scenario, policy, name, i) for name in names for i in range(trials)]
@@ -316,7 +314,7 @@ def started_from_the_truth(setting: str, seed: int) -> float:
         return groups._swept([1.0] * 5)
 
     with patch.object(EvidenceLearner, "_start", start), patch.object(Groups, "anneal", settle):
-        return trial(setting, "a", "eager", "evidence", seed)
+        return trial(setting, "a", "eager", "groups", seed)
 
 
 def told_the_others(setting: str, seed: int) -> float:
@@ -345,7 +343,7 @@ def told_the_others(setting: str, seed: int) -> float:
 
     told = {"anneal": as_it_is, "merge": as_it_is, "polish": as_it_is, "judge": judge}
     with patch.object(EvidenceLearner, "_start", start), patch.multiple(Groups, **told):
-        return trial(setting, "a", "eager", "evidence", seed)
+        return trial(setting, "a", "eager", "groups", seed)
 
 
 def bayes_told_the_others(setting: str, seed: int) -> float:
@@ -429,7 +427,7 @@ def gap_closed(alone: np.ndarray, method: np.ndarray, oracle: np.ndarray) -> tup
 def table() -> None:
     """Print the tables of docs/similarity.md."""
     done = read()
-    ours = {"": "evidence", f", `partitions={FEW}`": "partitions"}
+    ours = {"": "evidence", ", `partitions=0`": "groups"}
     views = {
         "Evidence": worth,
         "Evidence less the best MeanEmbedding": less,
@@ -533,7 +531,7 @@ def main() -> None:
     runner.add_argument("--trials", type=int, default=TRIALS)
     runner.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     runner.add_argument(
-        "--only", nargs="*", default=[], help="oracle evidence learned embedding partitions"
+        "--only", nargs="*", default=[], help="oracle evidence learned embedding groups"
     )
     commands.add_parser("table", help="print what has been measured")
     commands.add_parser("rank", help="what does a low rank cost MeanEmbedding?")
