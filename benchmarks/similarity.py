@@ -451,7 +451,7 @@ def table() -> None:
                 text: [cell(done, setting, scenario, policy, method) for scenario in SCENARIOS]
                 for text, method in ROWS.items()
             }
-            if any(rows["**`Evidence`**"]):
+            if any(rows["**`Evidence`**"] + rows["`Evidence(partitions=0)`"]):
                 print(f"\n### {given.text}, {policy.capitalize()}-KernelUCB\n")
                 print_rows("method", rows)
     print(f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "

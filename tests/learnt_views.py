@@ -57,11 +57,8 @@ def tasks(rng, count, dim=5):
 
 
 @dataclass(frozen=True)
-class Torn:
-    """A "learnt" K_z that agents cannot settle on: all alike, neighbours by number, or all apart.
-
-    Odd agents are sure: all are alike.
-    """
+class Unlearnt:
+    """What a "learnt" K_z needs beside `estimate`, if it looks at nothing but who was heard."""
 
     refresh: str = "growing"
     growth: float = 1.25
@@ -77,6 +74,13 @@ class Torn:
 
     def summaries(self, X, attached, y):
         return np.ones((len(X), 1))
+
+
+class Torn(Unlearnt):
+    """A "learnt" K_z that agents cannot settle on: all alike, neighbours by number, or all apart.
+
+    Odd agents are sure: all are alike.
+    """
 
     def estimate(self, views):
         parts = []

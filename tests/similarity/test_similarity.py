@@ -10,26 +10,14 @@ from coopbandits.compositions import Hadamard, Sum
 from coopbandits.errors import ParameterError, RemoteProtocolError, ShapeError, StateError
 from coopbandits.similarity import Loadings, Views
 from coopbandits.similarity.similarity import is_due, linked
+from learnt_views import Unlearnt
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(Unlearnt):
     """A "learnt" K_z that is always the same: agent 1 is like 0, agent 2 like nobody."""
 
     refresh: str = "every round"
-    growth: float = 1.25
-
-    def learner(self, kernel, network):
-        return self
-
-    def attached(self, dim):
-        return 0
-
-    def sampled(self, agents, contexts, rows):
-        return np.empty((len(rows), 0))
-
-    def summaries(self, X, attached, y):
-        return np.ones((len(X), 1))
 
     def estimate(self, views):
         U = np.where(views.agents < 2, 0.9, 0.0)[..., None]

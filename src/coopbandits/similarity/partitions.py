@@ -58,7 +58,7 @@ class Few:
         rows: (Q, B, N, p) what groups add up, under each ρ.
         own: (Q, B, N) what each agent adds to the log evidence, whatever its group.
         log_evidence: Of sums of rows.
-        correlations: (Q,) every ρ, all as likely beforehand.
+        correlations: (Q,) every ρ, 1 first.
         members: (B, N) who is there; the columns of those come first.
         me: (B,) the column of the agent that asks, which is there.
         seeds: (B, ·) of the random numbers of each view.
