@@ -170,3 +170,20 @@ def test_a_law_of_contexts_is_weighed_as_all_partitions_weigh_it(patient, monkey
     expected, without = exact(samples, 1, offered), exact(samples, 1)
     assert max(abs(expected[0][key] - without[0][key]) for key in expected[0]) > 0.05
     assert_as_likely(found, expected)
+
+
+def test_strangers_stay_strangers_where_tasks_vary_smoothly(rng):
+    """What a factor leaves of rounding must not link whom the asking agent shares nothing with."""
+    for _ in range(200):
+        labels = rng.integers(4, size=(12, 9))
+        smooth = 0.85 * np.mean([np.equal.outer(row, row) for row in labels], axis=0)
+        far = rng.random(9) < 0.4
+        far[0] = False
+        smooth[far, 0] = smooth[0, far] = 0.0
+        nobody = np.empty(0, dtype=np.int64)
+        drawn = partitions.Companies(
+            nobody, np.empty((0, 9), dtype=bool), np.empty(0), smooth[None], np.ones(1)
+        )
+        (U,) = found.loaded(drawn, np.arange(9)[None], np.array([0]), 11).U
+        known = np.append(smooth[0] >= 0.02, [False, False])
+        np.testing.assert_array_equal((U != 0).any(axis=1), known)

@@ -2,7 +2,7 @@ r"""Posteriors from sums of features that stand until there is so much more news
 
 An agent's own observations count at once. Those of others count when there is a share `late` more
 of them than when all that had arrived was last looked at (`marginals.py`): σ is then larger than
-it need be, never smaller.
+it need be, never smaller, under a K_z; hypotheses may come to agree as news is looked at, or not.
 """
 
 import numpy as np

@@ -155,9 +155,8 @@ def loaded(companies: Companies, at: IntArray, me: IntArray, N: int) -> Loadings
         parts = Loadings.of(companies.smooth[smooth] * (some[:, :, None] & some[:, None, :])).U
         size = (parts**2).sum(axis=1, keepdims=True)
         parts *= size > _ROUNDING * size.max(axis=2, keepdims=True)
-        U[len(inside) :] = (
-            parts * some[..., None]
-        )  # strangers stay strangers, whatever rounding says
+        # strangers stay strangers, whatever rounding says
+        U[len(inside) :] = parts * some[..., None]
     view = np.concatenate([companies.view[kept], smooth])
     weight = np.concatenate([weight[kept], share[smooth]])
     order = np.argsort(view, kind="stable")
