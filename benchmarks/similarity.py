@@ -60,7 +60,8 @@ ROWS = {
     "`MeanEmbedding`, best σ_z": "embedding",
     "`Learned`": "learned",
     "**`Evidence`**": "evidence",
-    "`Evidence(partitions=0)`": "groups",
+    "`Evidence` at 225edf2": "evidence 225edf2",
+    "`Evidence(partitions=0, growth=1.5)`": "groups",
 }
 
 
@@ -162,7 +163,7 @@ def methods(scenario: str) -> dict[str, Callable[[Simulated], cb.similarity.Simi
     ways: dict[str, Callable[[Simulated], cb.similarity.Similarity]] = {
         "oracle": truth,
         "evidence": lambda _: cb.similarity.Evidence(),
-        "groups": lambda _: cb.similarity.Evidence(partitions=0),
+        "groups": lambda _: cb.similarity.Evidence(partitions=0, growth=1.5),
         "learned": lambda _: cb.similarity.Learned(),
     }
     for sigma in BANDWIDTHS:
@@ -427,7 +428,11 @@ def gap_closed(alone: np.ndarray, method: np.ndarray, oracle: np.ndarray) -> tup
 def table() -> None:
     """Print the tables of docs/similarity.md."""
     done = read()
-    ours = {"": "evidence", ", `partitions=0`": "groups"}
+    ours = {
+        "": "evidence",
+        ", at 225edf2": "evidence 225edf2",
+        ", `partitions=0, growth=1.5`": "groups",
+    }
     views = {
         "Evidence": worth,
         "Evidence less the best MeanEmbedding": less,
@@ -451,7 +456,7 @@ def table() -> None:
                 text: [cell(done, setting, scenario, policy, method) for scenario in SCENARIOS]
                 for text, method in ROWS.items()
             }
-            if any(rows["**`Evidence`**"] + rows["`Evidence(partitions=0)`"]):
+            if any(text for row, cells in rows.items() if "`Evidence" in row for text in cells):
                 print(f"\n### {given.text}, {policy.capitalize()}-KernelUCB\n")
                 print_rows("method", rows)
     print(f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "

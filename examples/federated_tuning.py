@@ -153,7 +153,7 @@ def tuners() -> dict[str, Tuner]:
             ridge=RIDGE,
             eta=ETA,
             ttl=2,
-            similarity=cb.similarity.Evidence(partitions=0),
+            similarity=cb.similarity.Evidence(partitions=0, growth=1.5),
         ),
     }
 

@@ -3,7 +3,7 @@ import pytest
 
 from coopbandits.statistics import (
     Statistics,
-    compact_halves,
+    column_halves,
     coupled,
     half,
     halves,
@@ -101,15 +101,25 @@ def test_a_bordered_factor_gives_quadratic_form_and_determinant(rng):
     np.testing.assert_allclose(half_logdet, np.log(np.linalg.det(P)) / 2, rtol=1e-9)
 
 
-def test_compact_rows_give_the_same_as_the_matrices(rng):
-    X, y = rng.normal(size=(3, 7, 4)), rng.normal(size=(3, 7))
+@pytest.mark.parametrize("m", [1, 4, 16, 17])
+def test_compact_columns_give_the_same_as_the_matrices(rng, m):
+    """Small ones are eliminated by hand, large ones factored."""
+    X, y = rng.normal(size=(3, 2 * m, m)), rng.normal(size=(3, 2 * m))
     sums = np.array([Statistics.rows(*pair).sum(axis=0) for pair in zip(X, y, strict=True)])
-    statistics = Statistics.of(sums, 4)
-    rows = statistics.compact.copy()
-    i, j, _ = half(4)
+    statistics = Statistics.of(sums, m)
+    columns = statistics.compact.T.copy()
+    i, j, _ = half(m)
     np.testing.assert_array_equal(statistics.packed, statistics.S[:, i, j])
-    rows[:, :10] += 0.5 * (i == j)
-    rows[:, -1] += 1.0
-    found = compact_halves(rows, 4)
-    expected = halves(statistics.S + 0.5 * np.eye(4), statistics.b, statistics.q + 1.0)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    columns[: len(i)] += 0.5 * (i == j)[:, None]
+    columns[-1] += 1.0
+    found = column_halves(columns, m)
+    expected = halves(statistics.S + 0.5 * np.eye(m), statistics.b, statistics.q + 1.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("m", [2, 20])
+def test_columns_that_are_no_covariance_are_refused(m):
+    i, j, _ = half(m)
+    columns = np.concatenate([-1.0 * (i == j), np.ones(m + 1)])[:, None].repeat(3, axis=1)
+    with pytest.raises(np.linalg.LinAlgError):
+        column_halves(columns, m)

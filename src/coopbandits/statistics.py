@@ -16,6 +16,7 @@ agents.
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from coopbandits.arrays import Array, IntArray
 
 # Products are added in batches of about this many numbers, which stay in a core's cache.
 _CACHE = 30_000
+# Up to this many features a matrix is small.
+_SMALL = 16
 
 # s (…, m), Q (…, m, m), Qᵀb (…, m)
 Spectrum = tuple[Array, Array, Array]
@@ -147,27 +150,32 @@ def halves(P: Array, h: Array, bound: Array) -> tuple[Array, Array]:
     bordered[..., m, :m] = h
     bordered[..., :m, m] = h
     bordered[..., m, m] = bound
-    return _read(bordered)
-
-
-def compact_halves(rows: Array, m: int) -> tuple[Array, Array]:
-    """Return the same from rows of P's different numbers, h and the bound: (…, h + m + 1)."""
-    return _read(rows[..., _border(m)])
-
-
-def _read(bordered: Array) -> tuple[Array, Array]:
     factor = np.diagonal(np.linalg.cholesky(bordered), axis1=-2, axis2=-1)
-    fit = 0.5 * (bordered[..., -1, -1] - factor[..., -1] ** 2)
-    return fit, np.log(factor[..., :-1]).sum(axis=-1)
+    return 0.5 * (bound - factor[..., -1] ** 2), np.log(factor[..., :-1]).sum(axis=-1)
 
 
-@lru_cache(maxsize=64)
-def _border(m: int) -> IntArray:
-    """Number the cells of a matrix bordered by a vector and a number, as a compact row has them."""
-    _, _, cell = half(m)
-    h = m * (m + 1) // 2
-    border = np.arange(h, h + m)
-    return np.block([[cell, border[:, None]], [border[None, :], np.array([[h + m]])]])
+def column_halves(columns: Array, m: int) -> tuple[Array, Array]:
+    """Return the same from columns of P's different numbers, h and the bound: (h + m + 1, k).
+
+    A small P is eliminated row by row, for all k at once: that is quicker than a factor for each.
+    The columns are scratch then.
+    """
+    P, h, bound = columns[: -m - 1], columns[-m - 1 : -1], columns[-1]
+    if m > _SMALL:
+        return halves(np.moveaxis(P[half(m)[2]], 2, 0), h.T, bound)
+    starts = np.cumsum([0, *range(m, 0, -1)])
+    rows = [P[start:stop] for start, stop in pairwise(starts)]  # each from its diagonal on
+    pivots, fit = np.empty_like(h), np.zeros_like(bound)
+    for j, row in enumerate(rows):
+        pivots[j] = row[0]
+        scaled = row[1:] / row[0]
+        fit += h[j] ** 2 / row[0]
+        h[j + 1 :] -= scaled * h[j]
+        for i, factor in enumerate(scaled, start=1):
+            rows[j + i] -= factor * row[i:]
+    if not (pivots > 0).all():
+        raise np.linalg.LinAlgError("a matrix is not positive definite")
+    return 0.5 * fit, 0.5 * np.log(pivots).sum(axis=0)
 
 
 def log_product(values: Array, axis: int = -1) -> Array:

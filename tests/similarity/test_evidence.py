@@ -50,8 +50,9 @@ def test_tasks_that_vary_smoothly_get_correlations_between_0_and_1(rng, similari
     """One shared direction and an own part each: correlations of 0.6 between all."""
     shared, own = tasks(rng, 1), tasks(rng, 12)
     theta = np.sqrt(0.6) * shared + np.sqrt(0.4) * own
-    row = K_z_of(similarity, linear_samples(rng, theta, n=60, noise=0.1))[0, 1:]
-    assert 0.3 < row.mean() < 0.9
+    samples = linear_samples(rng, theta, n=60, noise=0.1)
+    rows = [np.delete(K_z_of(similarity, samples, me=me)[me], me) for me in range(12)]
+    assert 0.25 < np.mean(rows) < 0.9  # a few draws each: one agent's may be far off
 
 
 @BOTH
@@ -181,7 +182,7 @@ def test_an_agent_without_data_believes_as_far_as_most_are_alike(rng, similarity
 def test_who_has_not_been_heard_from_is_like_nobody(rng):
     samples = linear_samples(rng, tasks(rng, 1)[np.zeros(4, dtype=int)], n=30)
     K_z = K_z_of(Evidence(), [samples[0], None, *samples[2:]])
-    np.testing.assert_array_equal(K_z[1], [0.0, 1.0, 0.0, 0.0])
+    np.testing.assert_allclose(K_z[1], [0.0, 1.0, 0.0, 0.0], rtol=0, atol=1e-15)  # odds add up to 1
 
 
 @BOTH

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 from coopbandits.similarity.groups import Groups
 from coopbandits.similarity.levels import levels
@@ -105,6 +106,70 @@ def test_merging_finds_the_best_pair_by_brute_force(rng):
     r = groups.merge().r[0]
     assert r[0] @ r[2] == 1.0
     assert r[0] @ r[1] == (1.0 if worth([[0, 1, 2]]) > worth([[0, 2], [1]]) else 0.0)
+
+
+def partition_evidence(samples, labels):
+    """log p of all rewards and of the partition, but for α: by brute force."""
+    groups = [[s for s, own in zip(samples, labels, strict=True) if own == g] for g in set(labels)]
+    return sum(density(group, 1.0) + gammaln(len(group)) for group in groups)
+
+
+def test_splitting_finds_two_tasks_in_a_group_and_leaves_one_task_alone(rng):
+    theta = tasks(rng, 3)
+    truth = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])
+    samples = linear_samples(rng, theta[truth], n=30)
+    mixed = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1])
+    groups = groups_of(samples, mixed, 1.0, [True] * 9)
+    room = replace(
+        groups,
+        r=np.concatenate([groups.r, np.zeros((1, 9, 2))], axis=2),
+        share=np.array([[0.6, 0.4, 0.0, 0.0]]),
+    )
+    labels = room.split().r[0].argmax(axis=1)
+    np.testing.assert_array_equal(np.equal.outer(labels, labels), np.equal.outer(truth, truth))
+    assert partition_evidence(samples, labels) > partition_evidence(samples, mixed)
+    # where there is no room everything stays as it is
+    np.testing.assert_array_equal(groups.split().r, groups.r)
+
+
+def test_who_does_not_count_is_not_split(rng):
+    samples = linear_samples(rng, tasks(rng, 2)[[0, 0, 1, 1]], n=30)
+    groups = groups_of(samples, np.zeros(4, dtype=int), 1.0, [True, True, False, False])
+    room = replace(groups, r=np.pad(groups.r, ((0, 0), (0, 0), (0, 1))), share=np.array([[1.0, 0]]))
+    np.testing.assert_array_equal(room.split().r, room.r)
+
+
+def test_places_are_refined_by_what_each_group_says_without_the_agent(monkeypatch, rng):
+    """Agents at even places first, then the others: each against the joint density."""
+    monkeypatch.setattr("coopbandits.similarity.groups._REFINE", 1)
+    samples = linear_samples(rng, tasks(rng, 2, dim=3)[[0, 1, 0, 1, 0, 1]], n=2)
+    labels = np.array([0, 0, 0, 1, 1, 1])
+    groups = groups_of(samples, labels, 1.0, [True] * 6)
+    found = groups.refine().r[0]
+    places = np.eye(2)[labels]
+    for turn in (0, 1):
+        now = np.where(places > 0.98, 1.0, np.where(places < 0.02, 0.0, places))
+        for u in range(turn, 6, 2):
+            odds = [predicted(samples, now[:, g], u) for g in (0, 1)]
+            size = now.sum(axis=0) - now[u] + 0.1
+            odds = np.exp(np.array(odds) - max(odds)) * size
+            places[u] = odds / odds.sum()
+    np.testing.assert_allclose(found, places, atol=1e-9)
+
+
+def predicted(samples, weight, u):
+    """log p(y_u | a group whose agents count in part, without u), up to what all groups share."""
+    S = [X.T @ X for X, _ in samples]
+    b = [X.T @ y for X, y in samples]
+
+    def value(parts):
+        P = RATIO * np.eye(3) + sum(w * one for w, one in zip(parts, S, strict=True))
+        h = sum(w * one for w, one in zip(parts, b, strict=True))
+        return 0.5 * (h @ np.linalg.inv(P) @ h / NOISE - np.linalg.slogdet(P)[1])
+
+    without, with_it = weight.copy(), weight.copy()
+    without[u], with_it[u] = 0.0, 1.0
+    return value(with_it) - value(without)
 
 
 def test_annealing_splits_what_starts_mixed(rng):

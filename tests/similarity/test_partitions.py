@@ -148,9 +148,21 @@ def test_where_all_are_the_same_most_draws_have_them_together(rng):
 
 def test_views_of_more_agents_than_that_are_left_to_the_groups(rng):
     samples = linear_samples(rng, tasks(rng, 2)[np.arange(6) % 2], n=4)
-    groups, most = (K_z_of(Evidence(partitions=n), samples) for n in (0, 5))
-    np.testing.assert_array_equal(most, groups)
-    assert np.abs(K_z_of(Evidence(partitions=6), samples) - groups).max() > 0.01
+    learners = [learner_of(Evidence(partitions=n), 6) for n in (0, 5, 6)]
+    quick, groups, drawn = (one.estimate(view(one, samples, 0)) for one in learners)
+    assert len(quick.view) == 1
+    assert 1 < len(groups.view) <= 13  # one of twelve groups, or none
+    assert groups.U.shape[2] == 1
+    assert len(drawn.view) > 1
+    assert drawn.U.shape != groups.U.shape or np.abs(drawn.expected - groups.expected).max() > 0.01
+
+
+def test_with_many_features_no_more_than_a_handful_are_drawn(monkeypatch, rng):
+    samples = linear_samples(rng, tasks(rng, 2, dim=17)[np.arange(6) % 2], n=4)
+    quick = K_z_of(Evidence(partitions=0), samples)
+    assert np.abs(K_z_of(Evidence(), samples) - quick).max() > 0.01
+    monkeypatch.setattr(evidence, "_HANDFUL", 5)
+    np.testing.assert_array_equal(K_z_of(Evidence(), samples), quick)
 
 
 def test_a_law_of_contexts_is_weighed_as_all_partitions_weigh_it(patient, monkeypatch, rng):

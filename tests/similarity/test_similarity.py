@@ -125,10 +125,8 @@ def test_growing_refreshes_grow():
                 last = known
         return times
 
-    once = times(cb.similarity.Evidence(growth=1.5, partitions=0))
+    once = times(cb.similarity.Evidence(growth=1.5))
     assert once == [*range(1, 13), 18, 27, 41, 62, 93]
-    # where partitions are drawn twice as often: at each √growth-fold number
-    assert times(cb.similarity.Evidence(growth=2.25)) == once
     each = cb.similarity.Evidence(refresh="every round")
     known = np.array([4, 100, 101])
     due = is_due(each, known, np.array([4, 99, 101]), np.array([1, 1, 1]))

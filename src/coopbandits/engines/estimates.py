@@ -63,8 +63,8 @@ class Estimates:
         V, (N, r) = len(self.me), self.shape
         learner = self._plan.learner
         several = getattr(learner, "hypotheses", 1)
-        few = min(N, getattr(self._policy.similarity, "partitions", N))
-        return V * N * max(r + 4, several * (few + 4) * (several > 1))
+        parts = min(N, getattr(learner, "parts", N))
+        return V * N * max(r + 4, several * (parts + 4) * (several > 1))
 
     def give(self, K_z: Array, *, most: int | None = None) -> None:
         """Take a given K_z, of low rank where it is: (V, V). Padding loads on nothing.

@@ -4,7 +4,9 @@ Ours, not the paper's. A mean embedding sees contexts only; agents with one law 
 different tasks differ in it only by what they choose. `Evidence` compares marginal likelihoods of
 the agents' rewards. `groups.py` has the model and how it is fitted, `partitions.py` how groupings
 are drawn among a few agents, `levels.py` how the noise level is learnt, `found.py` how K_z follows.
-Of a few correlations ρ within groups the one that predicts best is taken, or ρ is drawn too.
+Groups of many agents are sought thoroughly: split where two explain more than one, and refined by
+what each group says of an agent without that agent's data. Of a few correlations ρ within groups
+the one that predicts best is taken, or ρ is drawn too.
 """
 
 from collections.abc import Callable
@@ -18,7 +20,7 @@ from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
-from coopbandits.similarity.found import HYPOTHESES, Found
+from coopbandits.similarity.found import HYPOTHESES, PARTS, Found
 from coopbandits.similarity.groups import CLOSE, CORRELATIONS, Contexts, Groups
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
@@ -28,6 +30,11 @@ from coopbandits.statistics import Statistics
 _BATCH, _BLOCK = 1_000_000, 200_000
 # By how many deviations agents' context means must differ more than chance, to be looked at.
 _SIGNIFICANT = 4.0
+# So often groups may be split, one after the other.
+_SPLITS = 3
+# Up to so many features groups are sought thoroughly, and partitions drawn as far as is asked; with
+# more features partitions of no more than a handful of agents are drawn.
+_FEATURES, _HANDFUL = 16, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +50,14 @@ class Evidence:
         contexts: Also use which contexts are offered to whom. Each message then carries the mean
             features of the sender's decision set (m more numbers).
         features: The basis that stands for K_x; exact for linear kernels, Fourier(64) otherwise.
-        refresh: "growing" (early on each time, then at each `growth`-fold number of observations,
-            or √`growth`-fold for agents that listen to no more than `partitions`) or "every round".
+        refresh: "growing" (early on each time, then at each `growth`-fold number of observations)
+            or "every round".
         growth: See `refresh`.
         partitions: Where no more than so many agents are known, the asking one included, draw
             ways to group them instead of taking the best: better among a few, and slower. K_z is
-            then one of several, and beliefs are a mixture. 0 never does.
+            one of several then, as it is of the groups of many; beliefs are a mixture. With 0 there
+            is one K_z, of groups that are found quickly. With more than 16 features only up to 24
+            agents are drawn, and the groups of many are found quickly.
     """
 
     noise: float | None = None
@@ -56,8 +65,8 @@ class Evidence:
     contexts: bool = True
     features: Basis | None = None
     refresh: str = "growing"
-    growth: float = 1.5
-    partitions: int = 24
+    growth: float = 1.25
+    partitions: int = 64
 
     def __post_init__(self) -> None:
         settle_noise(self)
@@ -88,7 +97,13 @@ class EvidenceLearner:
     @property
     def hypotheses(self) -> int:
         """How many K_z are returned for a view, at most."""
-        return HYPOTHESES + 1 if self.similarity.partitions else 1
+        most = max(HYPOTHESES, self.similarity.groups)
+        return most + 1 if self.similarity.partitions else 1
+
+    @property
+    def parts(self) -> int:
+        """How many parts each of several K_z has, at most."""
+        return PARTS
 
     def attached(self, dim: int) -> int:
         """How many numbers go with a context of d numbers in a message."""
@@ -145,22 +160,31 @@ class EvidenceLearner:
             r=self._start()[views.agents] * others[..., None],
             share=np.full((B, G), 1.0 / G),
         )
-        places, rho, score = _best(groups, alone, views.me)
+        mine = np.arange(B), views.me
+        silent = ~sane
+        silent[mine] &= views.heard[mine]
+        members = others.copy()
+        members[mine] = ~silent[mine]
+        # with many features evidence takes long: draws are for a handful of agents then
+        quick = self.similarity.partitions == 0 or statistics.b.shape[-1] > _FEATURES
+        drawn = self.similarity.partitions
+        if quick:
+            drawn = min(drawn, _HANDFUL)
+        thorough = (members.sum(axis=1) > drawn) & (not quick)
+        places, rho, score = _best(groups, alone, views.me, thorough)
         by_contexts = np.zeros(B, dtype=np.bool_)
         if law is not None:
             telling = np.flatnonzero(_telling(law, sane))
             if telling.size:
                 told = replace(groups.take(telling), contexts=law.take(telling))
-                its_places, its_rho, its_score = _best(told, alone[telling], views.me[telling])
+                its_places, its_rho, its_score = _best(
+                    told, alone[telling], views.me[telling], thorough[telling]
+                )
                 better = its_score > score[telling] + CLOSE * np.abs(score[telling])
                 kept = telling[better]
                 places[kept], rho[kept] = its_places[better], its_rho[better]
                 by_contexts[kept] = True
-        silent = ~sane
-        silent[np.arange(B), views.me] &= views.heard[np.arange(B), views.me]
         places = np.where(silent[..., None], 0.0, places)
-        members = others.copy()
-        members[np.arange(B), views.me] = ~silent[np.arange(B), views.me]
         if law is not None:
             law = Contexts(law.mean, law.n * by_contexts[:, None])
         known = np.clip((statistics.n * views.heard).sum(axis=1), 0.0, 2.0**53)
@@ -170,9 +194,9 @@ class EvidenceLearner:
             rho=rho,
             members=members,
             me=views.me,
-            seeds=np.stack([views.agents[np.arange(B), views.me], known.astype(np.int64)], axis=1),
+            seeds=np.stack([views.agents[mine], known.astype(np.int64)], axis=1),
         )
-        return found.loadings(self.similarity.partitions)
+        return found.loadings(drawn, separate=not quick)
 
     def _start(self) -> Array:
         """Return an uneven start that depends on each agent alone, not on the view: (V, G)."""
@@ -203,10 +227,19 @@ class EvidenceLearner:
         return Contexts(centred, weight * known[:, None])
 
 
-def _best(groups: Groups, alone: Array, me: IntArray) -> tuple[Array, Array, Array]:
-    """Find the groups and the ρ that predict best: R (B, N, G), ρ (B,), and how well (B,)."""
+def _best(
+    groups: Groups, alone: Array, me: IntArray, thorough: BoolArray
+) -> tuple[Array, Array, Array]:
+    """Find the groups and the ρ that predict best: R (B, N, G), ρ (B,), and how well (B,).
+
+    Groups under ρ = 1 are sought more thoroughly in some views (B,).
+    """
     annealed = _swept(groups, Groups.anneal)
     fitted = _swept(annealed.merge(), Groups.polish)
+    some = np.flatnonzero(thorough)
+    if some.size:
+        own = _swept(_divided(fitted.take(some)), Groups.refine)
+        fitted.r[some], fitted.share[some] = own.r, own.share
     places, score = _judged(fitted, alone, me)
     best = np.ones(len(me))
     # only a ρ under which these groups have more evidence is tried for groups of its own
@@ -221,6 +254,22 @@ def _best(groups: Groups, alone: Array, me: IntArray) -> tuple[Array, Array, Arr
         kept = some[better]
         places[kept], best[kept], score[kept] = found[better], rho, predicted[better]
     return places, best, score
+
+
+def _divided(groups: Groups) -> Groups:
+    """Split groups where two explain the data better, and unite them again where they do not."""
+    r, share = groups.r.copy(), groups.share.copy()
+    some = np.arange(len(r))
+    for _ in range(_SPLITS):
+        now = replace(groups.take(some), r=r[some], share=share[some])
+        cut = _swept(now, Groups.split)
+        more = np.flatnonzero((cut.share > 0).sum(axis=1) > (now.share > 0).sum(axis=1))
+        if not more.size:
+            break
+        some = some[more]
+        fitted = _swept(_swept(cut.take(more), Groups.polish).merge(), Groups.polish)
+        r[some], share[some] = fitted.r, fitted.share
+    return replace(groups, r=r, share=share)
 
 
 def _blocks(groups: Groups) -> list[slice]:

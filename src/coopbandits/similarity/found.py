@@ -5,8 +5,9 @@ With R_ug the probability that u is in group g, and ρ the correlation within gr
     K_z = ρRRᵀ + diag(1 − ρ|R_u|²)
 
 so K_z(u, w) is ρ times the probability that u and w are in one group, and what is uncertain is an
-agent's own. Where partitions are drawn there are several K_z instead, one for each company in which
-the asking agent may be: ρ between those in it, everyone else apart.
+agent's own. Where groups are sought thoroughly there are several K_z instead, one for each group in
+which the asking agent may be; where partitions are drawn, one for each company: ρ between those in
+it, everyone else apart.
 
 Leading axes: B views; N agents; G groups.
 """
@@ -24,6 +25,8 @@ from coopbandits.similarity.similarity import Loadings
 _SMALLEST = 0.02
 # The most companies that a view keeps.
 HYPOTHESES = 16
+# The most parts of a K_z where tasks vary smoothly.
+PARTS = 12
 # Parts of a K_z below this, relative to the largest, are rounding.
 _ROUNDING = 1e-11
 # Views whose partitions are drawn together have about this many numbers, for each walker.
@@ -50,16 +53,20 @@ class Found:
     me: IntArray
     seeds: IntArray
 
-    def loadings(self, partitions: int) -> Loadings:
-        """Return K_z, of drawn partitions where no more than so many agents are known."""
-        few = self.members.sum(axis=1) <= partitions
+    def loadings(self, drawn: int, *, separate: bool) -> Loadings:
+        """Return K_z, of drawn partitions where no more than so many agents are known.
+
+        Elsewhere it is of groups: one, or if they are separate one for each.
+        """
+        few = self.members.sum(axis=1) <= drawn
         few &= self.members[np.arange(len(self.me)), self.me]
-        rest = np.flatnonzero(~few)
-        if len(rest) == len(few):
-            return packed(self.places, self.rho, self.me)
-        left = self._take(rest)
-        parts = [(rest, packed(left.places, left.rho, left.me))] if rest.size else []
-        parts += [(some, self._take(some)._drawn()) for some in self._portions(few)]
+        rest, parts = np.flatnonzero(~few), []
+        if rest.size:
+            left = self._take(rest)
+            made = each if separate else packed
+            parts.append((rest, made(left.places, left.rho, left.me)))
+        for some in self._portions(np.flatnonzero(few)):
+            parts.append((some, self._take(some)._drawn()))
         return Loadings.gathered(self.members.shape, parts)
 
     def _drawn(self) -> Loadings:
@@ -73,15 +80,15 @@ class Found:
     def _few(self, at: tuple[IntArray, IntArray]) -> Few:
         """Lay out what partitions of the agents at some places are drawn from."""
         every = [self.groups.under(rho) for rho in CORRELATIONS]
-        rows = np.stack([groups.shared.compact for groups in every])
+        rows = np.stack([groups.shared.compact[at] for groups in every])
         noise, law = self.groups.noise, self.groups.contexts
-        own = np.stack([one.base - 0.5 * one.shared.q / noise[:, None] for one in every])
+        own = np.stack([(one.base - 0.5 * one.shared.q / noise[:, None])[at] for one in every])
         if law is not None:
-            sample = np.concatenate([law.n[..., None], law.n[..., None] * law.mean], axis=2)
+            sample = np.concatenate([law.n[..., None], law.n[..., None] * law.mean], axis=2)[at]
             rows = np.concatenate([rows, np.broadcast_to(sample, (*own.shape, sample.shape[2]))], 3)
         return Few(
-            rows=rows[:, *at],
-            own=own[:, *at],
+            rows=np.ascontiguousarray(np.moveaxis(rows, 3, 0)),
+            own=own,
             log_evidence=self._log_evidence(np.stack([groups.ratio for groups in every])),
             correlations=np.array(CORRELATIONS),
             members=self.members[at],
@@ -95,19 +102,19 @@ class Found:
         m, width = self.groups.shared.b.shape[-1], self.groups.shared.compact.shape[-1]
 
         def of(sums: Array, view: IntArray, q: IntArray) -> Array:
-            value = log_normaliser(sums[:, :width], m, noise[view], ratio[q, view])
+            value = log_normaliser(sums[:width], m, noise[view], ratio[q, view])
             if law is None:
                 return value
-            return value + law.evidence(sums[:, width], sums[:, width + 1 :])
+            return value + law.evidence(sums[width], sums[width + 1 :].T)
 
         return of
 
-    def _portions(self, few: BoolArray) -> list[IntArray]:
-        """Cut the views of a few agents into portions whose draws fit into memory."""
-        some = np.flatnonzero(few)
-        most, m = int(self.members[some].sum(axis=1).max()), self.groups.shared.b.shape[-1]
+    def _portions(self, views: IntArray) -> list[IntArray]:
+        """Cut views of a few agents into portions whose draws fit into memory."""
+        most = int(self.members[views].sum(axis=1).max(initial=1))
+        m = self.groups.shared.b.shape[-1]
         size = max(1, _PORTION // (most * (most + m * m)))
-        return [some[start : start + size] for start in range(0, len(some), size)]
+        return [views[start : start + size] for start in range(0, len(views), size)]
 
     def _take(self, index: IntArray) -> "Found":
         """Take some views, in order."""
@@ -148,11 +155,13 @@ def loaded(companies: Companies, at: IntArray, me: IntArray, N: int) -> Loadings
     kept |= (rank == 0) & (share[companies.view] < _SMALLEST)
     smooth = np.flatnonzero(share >= _SMALLEST)
     inside = companies.members[kept]
-    U = np.zeros((len(inside) + len(smooth), most, most if smooth.size else 1))
+    width = min(most, PARTS) if smooth.size else 1
+    U = np.zeros((len(inside) + len(smooth), most, width))
     U[: len(inside), :, 0] = inside & (inside.sum(axis=1) > 1)[:, None]
     if smooth.size:
         some = known[smooth]
         parts = Loadings.of(companies.smooth[smooth] * (some[:, :, None] & some[:, None, :])).U
+        parts = parts[:, :, -width:]
         size = (parts**2).sum(axis=1, keepdims=True)
         parts *= size > _ROUNDING * size.max(axis=2, keepdims=True)
         # strangers stay strangers, whatever rounding says
@@ -183,3 +192,24 @@ def packed(places: Array, rho: Array, me: IntArray) -> Loadings:
     R = np.take_along_axis(R, order[:, None, :], axis=2)[:, :, :used]
     delta = np.maximum(1.0 - rho[:, None] * (R**2).sum(axis=2), 0.0)
     return Loadings(np.sqrt(rho)[:, None, None] * R, delta)
+
+
+def each(places: Array, rho: Array, me: IntArray) -> Loadings:
+    """Make a K_z of each group that the asking agent may be in: everyone is in one, or on its own.
+
+    Where groups are large this is better than a K_z of averages: under each hypothesis the agent
+    learns from a whole group, or from nobody.
+    """
+    B, N, G = places.shape
+    views = np.arange(B)
+    mine = places[views, me]
+    odds = np.hstack([mine, 1.0 - mine.sum(axis=1, keepdims=True)])
+    odds = np.where(odds < _SMALLEST, 0.0, odds)
+    odds /= odds.sum(axis=1, keepdims=True)
+    view, group = np.nonzero(odds)
+    inside = np.concatenate([places > 0.5, np.zeros((B, N, 1), dtype=np.bool_)], axis=2)
+    U = inside[view, :, group].astype(np.float64)
+    U[np.arange(len(view)), me[view]] = group < G
+    U *= (U.sum(axis=1) > 1)[:, None]
+    U *= np.sqrt(rho)[view, None]
+    return Loadings(U[..., None], 1.0 - U**2, view, odds[view, group])

@@ -15,7 +15,10 @@ a mixture of linear regressions. It is fitted by variational Bayes:
    to 1: the groups split where the data ask for it.
 2. `Groups.merge` unites pairs of groups for as long as one group explains them better than two
    (exact evidence, and a Chinese restaurant process as prior over partitions).
-3. `Groups.judge` asks for each agent whether its group, *without its own data*, predicts its data
+3. Where it pays, `Groups.split` cuts groups that hide two, and `Groups.refine` lets agents find
+   their places by the exact predictive density p(y_u | r_g without u), which a fit as above, with
+   the agent's own data in the group, flatters.
+4. `Groups.judge` asks for each agent whether its group, *without its own data*, predicts its data
    better than it does by itself. How common it is to be on one's own is learnt from all agents
    heard from: where everyone differs nobody is believed, however well two of them match by chance.
 
@@ -32,7 +35,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.statistics import Statistics, compact_halves, half
+from coopbandits.statistics import Statistics, column_halves, half
 
 # Every ρ that is tried.
 CORRELATIONS = (1.0, 0.95, 0.85, 0.6)
@@ -44,6 +47,8 @@ _DOUBT = 1.0
 _WARMING, _HOT, _POLISH = 10, 5, 2
 _COLDEST = 0.1
 _WHOLLY = 1e-10
+# How often everyone finds its place again, and which odds of it are as good as certain.
+_REFINE, _SURE = 4, 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +171,77 @@ class Groups:
             gain[views[:, None], *at] = worth
         return replace(self, r=r, share=_shares(r, alive))
 
+    def split(self) -> "Groups":
+        """Cut groups in two across the direction in which their agents differ most.
+
+        Where two explain the data better than one, the best first, as long as there is room.
+        """
+        B, N, G = self.r.shape
+        m = self.shared.b.shape[-1]
+        i, _, cell = half(m)
+        views, every = np.arange(B), np.arange(B)[:, None]
+        weight = np.swapaxes(self.r, 1, 2)
+        pooled = weight @ self.shared.compact
+        P = pooled[..., cell] + self.ratio[:, None, None, None] * np.eye(m)
+        mean = np.linalg.solve(P, pooled[..., len(i) : len(i) + m, None])
+        best = self.r.argmax(axis=2)
+        # what each agent's data say against the mean of its group
+        against = self.shared.b - (self.shared.S @ mean[every, best])[..., 0]
+        against *= self.others[..., None]
+        inside = np.swapaxes(np.arange(G) == best[..., None], 1, 2)
+        spread = (against[..., :, None] * against[..., None, :]).reshape(B, N, m * m)
+        across = np.linalg.eigh((inside @ spread).reshape(B, G, m, m))[1][..., -1]
+        side = (against * across[every, best]).sum(axis=2) > 0
+        cut = weight * (inside & side[:, None, :])
+        whole, part = self._sums(weight), self._sums(cut)
+        rest = [all_ - some for all_, some in zip(whole, part, strict=True)]
+        gain = self._evidence(part, views) + self._evidence(rest, views)
+        gain -= self._evidence(whole, views)
+        gain[np.minimum(part[1], rest[1]) < 0.5] = -np.inf
+        order, alive = np.argsort(-gain, axis=1, kind="stable"), self.share > 0
+        room = np.argsort(alive, axis=1, kind="stable")
+        r, now = self.r.copy(), alive.copy()
+        for source, target in zip(order.T, room.T, strict=True):
+            some = np.flatnonzero((gain[views, source] > CLOSE) & ~alive[views, target])
+            if not some.size:
+                break
+            r[some, :, source[some]] -= cut[some, source[some]]
+            r[some, :, target[some]] = cut[some, source[some]]
+            now[some, target[some]] = True
+        return replace(self, r=r, share=_shares(r, now))
+
+    def refine(self) -> "Groups":
+        """Let everyone find its place by how well each group, without it, predicts its data.
+
+        Half of the agents at a time: two that would change places do not chase each other.
+        """
+        B, N, G = self.r.shape
+        rows, alive, r = self.shared.compact, self.share > 0, self.r
+        for turn in range(2 * _REFINE):
+            r = np.where(r > 1.0 - _SURE, 1.0, np.where(r < _SURE, 0.0, r))
+            pooled = np.swapaxes(r, 1, 2) @ rows
+            view, agent = np.nonzero(self.others & (np.arange(N) % 2 == turn % 2))
+            which, group = np.nonzero(alive[view])
+            v, u = view[which], agent[which]
+            part = r[v, u, group]
+            # who is wholly in a group makes it whole, and who is not in it does not change it
+            joined = self._log_normaliser(pooled, np.arange(B))[v, group]
+            left = joined.copy()
+            some = np.flatnonzero(part < 1)
+            more = (1.0 - part[some])[:, None] * rows[v[some], u[some]]
+            joined[some] = self._log_normaliser(pooled[v[some], group[some]] + more, v[some])
+            some = np.flatnonzero(part > 0)
+            rest = pooled[v[some], group[some]] - part[some][:, None] * rows[v[some], u[some]]
+            rest[:, -1] = np.maximum(rest[:, -1], 0.0)
+            left[some] = self._log_normaliser(rest, v[some])
+            size = np.maximum(r.sum(axis=1)[v, group] - part, 0.0) + _EMPTY
+            logits = np.full((len(view), G), -np.inf)
+            logits[which, group] = joined - left + np.log(size)
+            if self.contexts is not None:
+                logits += self.contexts.loglik(r)[view, agent]
+            r[view, agent] = _softmax(logits)
+        return replace(self, r=r, share=_shares(r, alive))
+
     def evidence(self) -> Array:
         """Return the log evidence of the rewards, with everyone in these groups: (B,)."""
         pooled = np.swapaxes(self.r, 1, 2) @ self.shared.compact
@@ -262,7 +338,10 @@ class Groups:
         """Return `log_normaliser` under the σ² and κ of views: (…, h + m + 1) -> (…)."""
         trailing = (...,) + (None,) * (pooled.ndim - 2)
         noise, ratio = self.noise[views][trailing], self.ratio[views][trailing]
-        return log_normaliser(pooled, self.shared.b.shape[-1], noise, ratio)
+        noise, ratio = (np.broadcast_to(part, pooled.shape[:-1]).ravel() for part in (noise, ratio))
+        columns = np.ascontiguousarray(pooled.reshape(-1, pooled.shape[-1]).T)
+        value = log_normaliser(columns, self.shared.b.shape[-1], noise, ratio)
+        return value.reshape(pooled.shape[:-1])
 
     def _left_out(self, group: IntArray) -> Array:
         """Return log p(y_u | u's group without u) for a group of each agent: (B, N)."""
@@ -302,12 +381,14 @@ class Groups:
         return _log(_softmax(log_share + self.contexts.loglik(self.r)))
 
 
-def log_normaliser(pooled: Array, m: int, noise: Array, ratio: Array) -> Array:
-    """Return log ∫ exp(−(wᵀSw − 2wᵀb)/2σ²) N(w; 0, σ²/κ) dw, for sums (…, h + m + 1)."""
-    rows = pooled.copy()
-    rows[..., np.diagonal(half(m)[2])] += ratio[..., None]
-    rows[..., -1] += 1e-9 * rows[..., -1] + noise  # a bound above bᵀP⁻¹b
-    fit, half_logdet = compact_halves(rows, m)
+def log_normaliser(sums: Array, m: int, noise: Array, ratio: Array) -> Array:
+    """Return log ∫ exp(−(wᵀSw − 2wᵀb)/2σ²) N(w; 0, σ²/κ) dw, for sums (h + m + 1, k): (k,).
+
+    The sums are scratch then.
+    """
+    sums[np.diagonal(half(m)[2])] += ratio
+    sums[-1] += 1e-9 * sums[-1] + noise  # a bound above bᵀP⁻¹b
+    fit, half_logdet = column_halves(sums, m)
     return np.asarray(fit / noise - half_logdet + 0.5 * m * np.log(ratio))
 
 

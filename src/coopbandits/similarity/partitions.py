@@ -19,9 +19,8 @@ where u and w are together, and of 0 where they are apart.
 The random numbers come from who asks and how much it knows, so that they are the same in every
 engine, and others for every agent and every estimate.
 
-Most of the work is the evidence of groups, and walkers come back to the same groups again and
-again, so it is kept. A group's key is the exclusive or of random numbers: one for each agent in it,
-and one for its view and ρ.
+Most of the work is the evidence of groups. That of pairs is kept: where nobody is like anybody,
+most of what an agent may join are others that are on their own.
 
 Axes: W = B·C walkers, C for each of B views; N agents; slots, one for each group, as many as are
 ever in use; Q correlations; p numbers that are summed over the agents of a group.
@@ -43,10 +42,9 @@ SHARES = np.array([0.75, 1 / 12, 1 / 12, 1 / 12])
 _WALKERS, _WARMING, _KEPT = 4, 2, 3
 # So many slots there are at first.
 _SLOTS = 8
-# Groups whose evidence is kept, for each agent of each view.
-_ROOM = 128
 
-# The log evidence of k groups' sums, of which views, under which ρ: (k, p), (k,), (k,) -> (k,)
+# The log evidence of k groups' sums, of which views, under which ρ: (p, k), (k,), (k,) -> (k,).
+# The sums are scratch then.
 LogEvidence = Callable[[Array, IntArray, IntArray], Array]
 
 
@@ -55,7 +53,7 @@ class Few:
     """A few agents in each view, and what is known of them.
 
     Attributes:
-        rows: (Q, B, N, p) what groups add up, under each ρ.
+        rows: (p, Q, B, N) what groups add up, under each ρ.
         own: (Q, B, N) what each agent adds to the log evidence, whatever its group.
         log_evidence: Of sums of rows.
         correlations: (Q,) every ρ, 1 first.
@@ -82,21 +80,22 @@ class Few:
             if sweep >= _WARMING:
                 found.append(walk.companies(odds))
                 some = np.flatnonzero(walk.rho > 0)
-                np.add.at(smooth, walk.view[some], walk.together(odds)[some])
+                np.add.at(smooth, walk.view[some], walk.together(some, odds))
                 np.add.at(share, walk.view[some], 1.0)
             walk.correlate()
             walk.concentrate()
             if sweep < _WARMING:
                 walk.follow_the_best()
-        view, key, members, weight = (np.concatenate(part) for part in zip(*found, strict=True))
+        view, members, weight = (np.concatenate(part) for part in zip(*found, strict=True))
         # the same company is one hypothesis
-        _, first, same = np.unique(key, return_index=True, return_inverse=True)
-        total = np.bincount(same, weight).astype(np.float64) / (_WALKERS * _KEPT)
+        key = np.hstack([view[:, None], np.packbits(members, axis=1)])
+        _, first, same = np.unique(key, axis=0, return_index=True, return_inverse=True)
+        draws = _WALKERS * _KEPT
+        total = np.bincount(same.reshape(-1), weight).astype(np.float64) / draws
         order = np.lexsort([first, -total, view[first]])
         first = first[order]
         smooth /= np.maximum(share, 1.0)[:, None, None]
-        share /= _WALKERS * _KEPT
-        return Companies(view[first], members[first], total[order], smooth, share)
+        return Companies(view[first], members[first], total[order], smooth, share / draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,19 +121,18 @@ class _Walk:
     """Walkers that go from partition to partition."""
 
     def __init__(self, few: Few) -> None:
-        B, N = few.members.shape
-        Q = len(few.correlations)
-        W = B * _WALKERS
+        _, Q, B, N = few.rows.shape
         self.few = few
         self.view = np.repeat(np.arange(B), _WALKERS)
+        W = len(self.view)
         self.members = few.members[self.view]
         self.me = few.me[self.view]
         self.own = (few.own * few.members).sum(axis=2)[:, self.view]
-        self.known = _Known(few)
-        # the log evidence of each agent by itself: (Q, B, N)
+        # the log evidence of each agent by itself, and of each pair once it is known
         q, view, _ = (index.reshape(-1) for index in np.indices((Q, B, N)))
-        flat = few.rows.reshape(Q * B * N, -1)
-        self.alone = few.log_evidence(flat, view, q).reshape(Q, B, N)
+        self.rows = few.rows.reshape(len(few.rows), -1)
+        self.alone = few.log_evidence(self.rows.copy(), view, q).reshape(Q, B, N)
+        self.pairs = np.full((Q, B, N, N), np.nan)
         # the asking agent last, the others in order
         last = np.argsort(np.arange(N) == few.me[:, None], axis=1, kind="stable")
         self.turns = last[self.view]
@@ -145,34 +143,38 @@ class _Walk:
         self.alpha = self.alphas[np.arange(W), which % len(_POWERS)]
         self.rho: IntArray = np.array([0, Q - 1, 0, Q // 2])[which % 4]
         slots = min(N, _SLOTS)
-        self.count = np.zeros((W, slots))
-        self.key: IntArray = np.zeros((W, slots), dtype=np.int64)
-        self.sums = np.zeros((W, slots, few.rows.shape[-1]))
+        self.count: IntArray = np.zeros((W, slots), dtype=np.int64)
+        self.names: IntArray = np.zeros((W, slots), dtype=np.int64)
         self.value = np.zeros((W, slots))
-        self.noise = _Noise(few)
+        self.sums = np.zeros((len(few.rows), W * slots))
+        self.chance = _Chance(few)
 
     def sweep(self) -> Array:
         """Let everyone choose again; return the asking agents' odds of each slot: (W, slots)."""
-        walkers, noise = np.arange(len(self.view)), self.noise.of_slots(self.slot.shape[1])
+        walkers, chance = np.arange(len(self.view)), self.chance.of_agents(self.slot.shape[1])
         for agents in self.turns.T:
-            odds = self._choose(agents, noise[walkers, agents])
+            odds = self._choose(agents, chance[walkers, agents])
         return odds
 
     def correlate(self) -> None:
         """Choose ρ again, given who is with whom."""
         Q, W = self.own.shape
-        value = np.stack([self._valued(np.full(W, q)) for q in range(Q)])
+        w, k = np.nonzero(self.count)
+        value, sums = np.zeros((Q, *self.count.shape)), []
+        for q in range(Q):
+            sums.append(self._summed(q))
+            value[q, w, k] = self.few.log_evidence(
+                sums[q][:, w * self.count.shape[1] + k], self.view[w], np.full(len(w), q)
+            )
         fit = self.own + value.sum(axis=2) + np.log(SHARES)[:Q, None]
-        rho = (fit.T + self.noise.of(Q)).argmax(axis=1)
-        changed = np.flatnonzero(rho != self.rho)
-        self.rho = rho
-        self.sums[changed] = self._summed(changed, rho[changed])
-        self.value = value[rho, np.arange(W)]
+        self.rho = _drawn(fit.T, self.chance.of_walkers())[0]
+        self.value = value[self.rho, np.arange(W)]
+        self.sums = np.choose(np.repeat(self.rho, self.count.shape[1]), sums)
 
     def concentrate(self) -> None:
         """Choose α again, given how many groups there are: p(partition | α) ∝ α^K Γ(α)/Γ(α + n)."""
         fit = _log_prior(self.count[:, None], self.alphas)
-        chosen = (fit + self.noise.of(len(_POWERS))).argmax(axis=1)
+        chosen = _drawn(fit, self.chance.of_walkers())[0]
         self.alpha = self.alphas[np.arange(len(fit)), chosen]
 
     def follow_the_best(self) -> None:
@@ -180,127 +182,129 @@ class _Walk:
 
         Lost is who is less likely by e^N: that is no accident of where N agents happen to be.
         """
-        shape = (-1, _WALKERS)
-        rows = np.arange(len(self.view))
+        W, slots = self.count.shape
+        rows = np.arange(W)
         size = self.members.sum(axis=1)
         fit = self.own[self.rho, rows] + self.value.sum(axis=1) + np.log(SHARES)[self.rho]
         fit += _log_prior(self.count, self.alpha)
-        best = fit.reshape(shape).argmax(axis=1) + np.arange(0, len(rows), _WALKERS)
+        best = fit.reshape(-1, _WALKERS).argmax(axis=1) + np.arange(0, W, _WALKERS)
         leader = np.repeat(best, _WALKERS)
         source = np.where(fit < fit[leader] - size, leader, rows)
-        for name in ("slot", "alpha", "rho", "count", "key", "sums", "value"):
+        for name in ("slot", "alpha", "rho", "count", "names", "value"):
             setattr(self, name, getattr(self, name)[source])
+        self.sums = self.sums.reshape(-1, W, slots)[:, source].reshape(-1, W * slots)
 
-    def companies(self, odds: Array) -> tuple[IntArray, IntArray, BoolArray, Array]:
-        """Return in whose company asking agents may be: view, key (H,), members (H, N), odds.
+    def companies(self, odds: Array) -> tuple[IntArray, BoolArray, Array]:
+        """Return in whose company asking agents may be: view (H,), members (H, N), odds (H,).
 
         Of walkers with ρ = 1.
         """
-        inside = self._inside() > 0  # (W, slots, N)
-        walkers = np.arange(len(self.view))
-        inside[walkers, :, self.me] = True
-        key = np.bitwise_xor.reduce(np.where(inside, self.known.agent, 0), axis=2)
-        key ^= self.known.asked[self.view, self.rho][:, None]
         w, k = np.nonzero(odds * (self.rho == 0)[:, None])
-        return self.view[w], key[w, k], inside[w, k], odds[w, k]
+        inside = self.slot[w] == k[:, None]
+        inside[np.arange(len(w)), self.me[w]] = True
+        return self.view[w], inside, odds[w, k]
 
-    def together(self, odds: Array) -> Array:
-        """Return ρ where two agents are together, or times the asking agent's odds: (W, N, N)."""
-        inside = self._inside()
-        inside[np.arange(len(odds)), :, self.me] = odds
-        rho = self.few.correlations[self.rho]
+    def together(self, some: IntArray, odds: Array) -> Array:
+        """Return ρ where two agents are together, or times the asking agent's odds: (k, N, N)."""
+        inside = self._inside(some)
+        inside[np.arange(len(some)), :, self.me[some]] = odds[some]
+        rho = self.few.correlations[self.rho[some]]
         return rho[:, None, None] * (np.swapaxes(inside, 1, 2) @ inside)
 
-    def _inside(self) -> Array:
-        """Return 1 where an agent is in a slot: (W, slots, N)."""
+    def _inside(self, some: IntArray) -> Array:
+        """Return 1 where an agent of some walkers is in a slot: (k, slots, N)."""
         slots = np.arange(self.count.shape[1])
-        return (self.slot[:, None, :] == slots[:, None]).astype(np.float64)
+        return (self.slot[some][:, None, :] == slots[:, None]).astype(np.float64)
 
-    def _summed(self, walkers: IntArray, rho: IntArray) -> Array:
-        """Return the sums of every slot of some walkers: (k, slots, p)."""
-        return self._inside()[walkers] @ self.few.rows[rho, self.view[walkers]]
+    def _summed(self, q: int) -> Array:
+        """Return the sums of every slot under some ρ: (p, W·slots)."""
+        W, slots = self.count.shape
+        _, _, B, N = self.few.rows.shape
+        inside = self._inside(np.arange(W)).reshape(B, -1, N)
+        sums = inside @ self.few.rows[:, q].transpose(1, 2, 0)
+        return np.ascontiguousarray(sums.reshape(W * slots, -1).T)
 
-    def _valued(self, rho: IntArray) -> Array:
-        """Return the log evidence of every slot under some ρ, 0 where it is empty: (W, slots)."""
-        value = np.zeros(self.count.shape)
-        w, k = np.nonzero(self.count)
-
-        def sums(missing: IntArray) -> Array:
-            walkers, place = np.unique(w[missing], return_inverse=True)
-            return self._summed(walkers, rho[walkers])[place, k[missing]]
-
-        value[w, k] = self.known.log_evidence(self.key[w, k], self.view[w], rho[w], sums)
-        return value
-
-    def _leave(self, w: IntArray, agent: IntArray, row: Array) -> IntArray:
-        """Let one agent of some walkers leave its slot, where it has one; return it or −1: (k,)."""
-        old = self.slot[w, agent]
-        self.slot[w, agent] = -1
-        placed = np.flatnonzero(old >= 0)
-        w_, k_, key = w[placed], old[placed], self.known.agent[agent[placed]]
-        self.count[w_, k_] -= 1.0
-        self.key[w_, k_] ^= key
-        left = self.count[w_, k_] > 0
-        self.sums[w_, k_] = np.where(left[:, None], self.sums[w_, k_] - row[placed], 0.0)
-        self.value[w_, k_] = 0.0
-        w_, k_ = w_[left], k_[left]
-        self.value[w_, k_] = self.known.log_evidence(
-            self.key[w_, k_],
-            self.view[w_],
-            self.rho[w_],
-            lambda some: self.sums[w_[some], k_[some]],
-        )
-        return np.asarray(old)
-
-    def _choose(self, agents: IntArray, noise: Array) -> Array:
+    def _choose(self, agents: IntArray, chance: Array) -> Array:
         """Let one agent of each walker choose its slot again; return its odds: (W, slots)."""
         W = len(self.view)
+        _, _, B, N = self.few.rows.shape
         w = np.flatnonzero(self.members[np.arange(W), agents])
-        every, agent, view, rho = np.arange(len(w)), agents[w], self.view[w], self.rho[w]
-        row, old = self.few.rows[rho, view, agent], self.slot[w, agent]
-        whole = np.where(old >= 0, self.value[w, old], 0.0)  # if it goes back to where it was
-        self._leave(w, agent, row)
-        self._make_room(w)
-        count = self.count[w]
-        other = count > 0
-        empty = other.argmin(axis=1)
-        joined = np.zeros(count.shape)
+        every, agent, view, rho, old = (
+            np.arange(len(w)), agents[w], self.view[w], self.rho[w], self.slot[w, agents[w]]
+        )  # fmt: skip
+        row = self.rows[:, (rho * B + view) * N + agent]
+        whole = self.value[w, old]  # if it goes back to where it was
         back = np.flatnonzero(old >= 0)
+        self._leave(w[back], old[back], agent[back], row[:, back])
+        self._make_room(w)
+        slots = self.count.shape[1]
+        count = self.count[w]
+        # what each group is worth with this agent: known of pairs, and of the group that it left
+        joined = np.where(count > 0, np.nan, 0.0)
+        i, k = np.nonzero(count == 1)
+        joined[i, k] = self.pairs[rho[i], view[i], agent[i], self.names[w[i], k]]
         joined[back, old[back]] = whole[back]
-        other[back, old[back]] = False
-        i, k = np.nonzero(other)
-        joined[i, k] = self.known.log_evidence(
-            self.key[w[i], k] ^ self.known.agent[agent[i]],
-            view[i],
-            rho[i],
-            lambda some: self.sums[w[i[some]], k[some]] + row[i[some]],
-        )
+        i, k = np.nonzero(np.isnan(joined))
+        # and what the group that it left is worth without it
+        left = back[count[back, old[back]] > 1]
+        at = np.concatenate([w[i] * slots + k, w[left] * slots + old[left]])
+        of = np.concatenate([i, left])
+        sums = self.sums[:, at]
+        sums[:, : len(i)] += row[:, i]
+        worth = self.few.log_evidence(sums, view[of], rho[of])
+        joined[i, k], self.value[w[left], old[left]] = worth[: len(i)], worth[len(i) :]
+        pair = np.flatnonzero(count[i, k] == 1)
+        i, k, worth = i[pair], k[pair], worth[pair]
+        name = self.names[w[i], k]
+        self.pairs[rho[i], view[i], agent[i], name] = worth
+        self.pairs[rho[i], view[i], name, agent[i]] = worth
+        empty = (count > 0).argmin(axis=1)
         joined[every, empty] = self.alone[rho, view, agent]
         logits = joined - self.value[w]
-        logits += np.log(np.where(count > 0, count, self.alpha[w][:, None]))
-        logits[(count == 0) & (np.arange(count.shape[1]) != empty[:, None])] = -np.inf
-        new = (logits + noise[w, : count.shape[1]]).argmax(axis=1)
+        weight = count.astype(np.float64)
+        weight[every, empty] = self.alpha[w]
+        logits += _log(weight)
+        new, its_odds = _drawn(logits, chance[w])
         self.slot[w, agent] = new
-        self.count[w, new] += 1.0
-        self.key[w, new] ^= self.known.agent[agent]
-        self.sums[w, new] += row
+        self.count[w, new] += 1
+        self.names[w, new] += agent
+        self.sums[:, w * slots + new] += row
         self.value[w, new] = joined[every, new]
-        odds = np.zeros((W, count.shape[1]))
-        odds[w] = np.exp(logits - logits.max(axis=1, keepdims=True))
-        odds[w] /= odds[w].sum(axis=1, keepdims=True)
+        odds = np.zeros((W, slots))
+        odds[w] = its_odds
         return odds
+
+    def _leave(self, w: IntArray, old: IntArray, agent: IntArray, row: Array) -> None:
+        """Let an agent of some walkers leave its slot; what three or more are worth is open."""
+        at = w * self.count.shape[1] + old
+        self.slot[w, agent] = -1
+        self.count[w, old] -= 1
+        self.names[w, old] -= agent
+        left = self.count[w, old]
+        self.sums[:, at] = np.where(left > 0, self.sums[:, at] - row, 0.0)
+        name = np.where(left == 1, self.names[w, old], 0)
+        self.value[w, old] = np.where(left == 1, self.alone[self.rho[w], self.view[w], name], 0.0)
 
     def _make_room(self, w: IntArray) -> None:
         """Add slots, so that every walker of some has an empty one."""
-        slots = self.count.shape[1]
+        W, slots = self.count.shape
         if (self.count[w] == 0).any(axis=1).all():
             return
         more = min(self.slot.shape[1], 2 * slots) - slots
-        self.count, self.value = (
-            np.pad(part, ((0, 0), (0, more))) for part in (self.count, self.value)
+        self.count, self.names, self.value = (
+            np.pad(part, ((0, 0), (0, more))) for part in (self.count, self.names, self.value)
         )
-        self.key = np.pad(self.key, ((0, 0), (0, more)))
-        self.sums = np.pad(self.sums, ((0, 0), (0, more), (0, 0)))
+        sums = self.sums.reshape(-1, W, slots)
+        self.sums = np.pad(sums, ((0, 0), (0, 0), (0, more))).reshape(-1, W * (slots + more))
+
+
+def _drawn(logits: Array, chance: Array) -> tuple[IntArray, Array]:
+    """Choose by numbers in (0, 1], one for each row; return which, and the odds: (k,), (k, n)."""
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    odds /= odds.sum(axis=1, keepdims=True)
+    below = odds.cumsum(axis=1)
+    below /= below[:, -1:]
+    return (below < chance[:, None]).sum(axis=1), odds
 
 
 def alphas(agents: IntArray) -> Array:
@@ -308,7 +312,7 @@ def alphas(agents: IntArray) -> Array:
     return np.asarray(np.maximum(_LARGEST * agents, 1.0)[..., None] ** _POWERS)
 
 
-def _log_prior(count: Array, alpha: Array) -> Array:
+def _log_prior(count: IntArray, alpha: Array) -> Array:
     """Return log p(partition | α), of slots that hold so many: (…, slots), (…) -> (…)."""
     from scipy.special import gammaln  # noqa: PLC0415 (heavy)
 
@@ -317,56 +321,26 @@ def _log_prior(count: Array, alpha: Array) -> Array:
     return np.asarray(inside + groups * np.log(alpha) + gammaln(alpha) - gammaln(alpha + size))
 
 
-class _Known:
-    """The log evidence of groups that was computed already, by key.
-
-    Attributes:
-        agent: (N,) what each agent adds to a key.
-        asked: (B, Q) what a view and ρ add.
-    """
-
-    def __init__(self, few: Few) -> None:
-        B, N = few.members.shape
-        rng = np.random.default_rng(0)
-        highest = np.iinfo(np.int64).max
-        self.agent: IntArray = rng.integers(highest, size=(N,))
-        self.asked: IntArray = rng.integers(highest, size=(B, len(few.correlations)))
-        self._evidence = few.log_evidence
-        size = 1 << int(np.ceil(np.log2(_ROOM * B * N)))
-        self._keys = np.full(size, -1)
-        self._values = np.zeros(size)
-
-    def log_evidence(
-        self, key: IntArray, view: IntArray, rho: IntArray, sums: Callable[[IntArray], Array]
-    ) -> Array:
-        """Return the log evidence of k groups; `sums` returns those of some of them, by index."""
-        key = key ^ self.asked[view, rho]
-        place = key & (len(self._keys) - 1)
-        value = self._values[place]
-        missing = np.flatnonzero(self._keys[place] != key)
-        if missing.size:
-            _, first, same = np.unique(key[missing], return_index=True, return_inverse=True)
-            some = missing[first]
-            found = self._evidence(sums(some), view[some], rho[some])
-            value[missing] = found[same]
-            self._keys[place[some]], self._values[place[some]] = key[some], found
-        return np.asarray(value)
+def _log(value: Array) -> Array:
+    """The logarithm, −inf at 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(value)
 
 
-class _Noise:
-    """What decides where odds leave it open: Gumbel noise, of each view by itself."""
+class _Chance:
+    """What decides where odds leave it open: numbers in (0, 1], of each view by itself."""
 
     def __init__(self, few: Few) -> None:
         self._rngs = [np.random.default_rng(seed) for seed in few.seeds]
         self._counts = few.members.sum(axis=1)
 
-    def of_slots(self, N: int) -> Array:
-        """Draw for each walker, agent and slot: (W, N, N)."""
-        noise = np.zeros((len(self._rngs), _WALKERS, N, N))
-        for of_view, rng, count in zip(noise, self._rngs, self._counts, strict=True):
-            of_view[:, :count, :count] = rng.gumbel(size=(_WALKERS, count, count))
-        return noise.reshape(-1, N, N)
+    def of_agents(self, N: int) -> Array:
+        """Draw one for each walker and agent: (W, N)."""
+        chance = np.ones((len(self._rngs), _WALKERS, N))
+        for of_view, rng, count in zip(chance, self._rngs, self._counts, strict=True):
+            of_view[:, :count] -= rng.random((_WALKERS, count))
+        return chance.reshape(-1, N)
 
-    def of(self, choices: int) -> Array:
-        """Draw for each walker and one of so many choices: (W, choices)."""
-        return np.concatenate([rng.gumbel(size=(_WALKERS, choices)) for rng in self._rngs])
+    def of_walkers(self) -> Array:
+        """Draw one for each walker: (W,)."""
+        return 1.0 - np.concatenate([rng.random(_WALKERS) for rng in self._rngs])

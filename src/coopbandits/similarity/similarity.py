@@ -263,10 +263,7 @@ def is_due(similarity: Learnt, known: IntArray, last: IntArray, sources: IntArra
     early = known <= _EARLY * sources
     if similarity.refresh == "every round":
         early = np.ones_like(early)
-    # odds of hypotheses grow old faster than a K_z that is their mean
-    drawn = sources <= getattr(similarity, "partitions", 0)
-    growth = np.where(drawn, np.sqrt(similarity.growth), similarity.growth)
-    return np.asarray((known > last) & (early | (known >= growth * last)))
+    return np.asarray((known > last) & (early | (known >= similarity.growth * last)))
 
 
 def estimated(learner: Learner, views: Views) -> Loadings:

@@ -126,7 +126,7 @@ def _policies(setups: Sequence[str]) -> dict[str, dict[str, Any]]:
         # the faster form, by which docs/reproduction.md was measured
         "Eager, evidence (ours)": {
             "kind": "EagerKernelUCB", **common,
-            "similarity": {"kind": "Evidence", "partitions": 0},
+            "similarity": {"kind": "Evidence", "partitions": 0, "growth": 1.5},
         },
         "Eager, K_z known": {
             "kind": "EagerKernelUCB", **common, "similarity": TRUTH, "dashed": True,
