@@ -157,8 +157,8 @@ def halves(P: Array, h: Array, bound: Array) -> tuple[Array, Array]:
 def column_halves(columns: Array, m: int) -> tuple[Array, Array]:
     """Return the same from columns of P's different numbers, h and the bound: (h + m + 1, k).
 
-    A small P is eliminated row by row, for all k at once: that is quicker than a factor for each.
-    The columns are scratch then.
+    A small P is eliminated row by row, for all k at once: that is quicker than a factor for each,
+    and needs no bound. The columns are scratch then.
     """
     P, h, bound = columns[: -m - 1], columns[-m - 1 : -1], columns[-1]
     if m > _SMALL:

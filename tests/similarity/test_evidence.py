@@ -9,7 +9,8 @@ from coopbandits.features import Fourier, Nystrom
 from coopbandits.kernels import RBF, Linear, Matern
 from coopbandits.model import views_of
 from coopbandits.similarity import Evidence
-from coopbandits.similarity.found import packed
+from coopbandits.similarity.found import each, packed
+from coopbandits.similarity.similarity import estimated
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
 
 OFF = ~np.eye(12, dtype=bool)
@@ -199,6 +200,28 @@ def test_a_view_by_itself_and_among_others_is_the_same(rng, similarity):
         np.testing.assert_allclose(learner.estimate(one).expected[0], matrices[me], atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("similarity", "n", "known", "V"),
+    [
+        pytest.param(Evidence(), 1, 25, 64, id="drawn"),
+        pytest.param(Evidence(partitions=8), 6, 25, 32, id="sought thoroughly"),
+        pytest.param(Evidence(partitions=1, groups=1), 6, 4, 5, id="one group"),
+    ],
+)
+def test_a_narrow_view_among_wide_ones_is_the_same(rng, similarity, n, known, V):
+    """Padding and company must not decide anything."""
+    learner = learner_of(similarity, V)
+    for _ in range(8):
+        wide = linear_samples(rng, tasks(rng, 6)[np.arange(V) % 6], n=n)
+        wide = [(1.0 + 0.05 * X, y) for X, y in wide] if known == 4 else wide
+        narrow = [*wide[:known], *[None] * (V - known)]
+        alone = view(learner, narrow, me=0)
+        sums = np.concatenate([view(learner, wide, me=1).summaries, alone.summaries])
+        together = views_of(np.arange(V)[None].repeat(2, axis=0), np.array([1, 0]), sums)
+        matrices = learner.estimate(together).expected
+        np.testing.assert_allclose(estimated(learner, alone).expected[0], matrices[1], atol=1e-9)
+
+
 def test_a_message_carries_the_mean_of_what_was_offered(rng):
     for contexts, more in [(True, 3), (False, 0)]:
         policy = cb.EagerKernelUCB(kernel=Linear(), similarity=Evidence(contexts=contexts))
@@ -248,3 +271,23 @@ def test_only_groups_that_the_asking_agent_may_be_in_are_kept(rng):
         off = ~np.eye(7, dtype=bool)
         np.testing.assert_allclose(K_z[one][off], expected[off], atol=1e-12)
         assert (loadings.U[one] != 0).any(axis=0).sum() <= mine.sum()
+
+
+def test_each_group_with_company_is_a_hypothesis_and_being_alone_is_one():
+    places = np.zeros((1, 5, 4))
+    places[0, [1, 2], 0] = 1.0
+    places[0, 3, 1] = 0.7
+    places[0, 4, 2] = 0.4  # more likely on its own
+    places[0, 0] = [0.5, 0.3, 0.1, 0.01]
+    loadings = each(places, np.array([0.85]), np.array([0]))
+    np.testing.assert_allclose(loadings.weight, [0.5, 0.3, 0.2])
+    expected = [np.eye(5) for _ in range(3)]
+    for K_z, company in zip(expected, ([0, 1, 2], [0, 3], [0]), strict=True):
+        K_z[np.ix_(company, company)] = 0.85
+        np.fill_diagonal(K_z, 1.0)
+    np.testing.assert_allclose(loadings.matrix, expected)
+
+
+def test_of_many_unlikely_groups_the_likeliest_stay():
+    loadings = each(np.full((1, 3, 60), 1 / 61), np.ones(1), np.zeros(1, dtype=np.int64))
+    assert loadings.weight.sum() == pytest.approx(1.0)

@@ -128,7 +128,9 @@ def test_splitting_finds_two_tasks_in_a_group_and_leaves_one_task_alone(rng):
     labels = room.split().r[0].argmax(axis=1)
     np.testing.assert_array_equal(np.equal.outer(labels, labels), np.equal.outer(truth, truth))
     assert partition_evidence(samples, labels) > partition_evidence(samples, mixed)
-    # where there is no room everything stays as it is
+    # groups that have nobody are room too, and where there is none everything stays as it is
+    kept = replace(room, share=np.full((1, 4), 0.25)).split().r[0].argmax(axis=1)
+    np.testing.assert_array_equal(kept, labels)
     np.testing.assert_array_equal(groups.split().r, groups.r)
 
 
@@ -148,7 +150,8 @@ def test_places_are_refined_by_what_each_group_says_without_the_agent(monkeypatc
     found = groups.refine().r[0]
     places = np.eye(2)[labels]
     for turn in (0, 1):
-        now = np.where(places > 0.98, 1.0, np.where(places < 0.02, 0.0, places))
+        now = np.where(places < 0.02, 0.0, places)
+        now /= now.sum(axis=1, keepdims=True)
         for u in range(turn, 6, 2):
             odds = [predicted(samples, now[:, g], u) for g in (0, 1)]
             size = now.sum(axis=0) - now[u] + 0.1

@@ -199,3 +199,20 @@ def test_strangers_stay_strangers_where_tasks_vary_smoothly(rng):
         (U,) = found.loaded(drawn, np.arange(9)[None], np.array([0]), 11).U
         known = np.append(smooth[0] >= 0.02, [False, False])
         np.testing.assert_array_equal((U != 0).any(axis=1), known)
+
+
+def test_parts_as_large_as_each_other_are_cut_the_same_whatever_the_padding():
+    """Fifteen pairs: of fourteen equal parts eleven stay, and padding must not say which."""
+    pair = np.arange(30) // 2
+    smooth = 0.1 + 0.4 * np.equal.outer(pair, pair)
+    nobody = np.empty(0, dtype=np.int64)
+
+    def cut(columns):
+        padded = np.pad(smooth, (0, columns - 30))
+        drawn = partitions.Companies(
+            nobody, np.empty((0, columns), dtype=bool), np.empty(0), padded[None], np.ones(1)
+        )
+        return found.loaded(drawn, np.arange(columns)[None], np.array([0]), 40).matrix[0]
+
+    np.testing.assert_allclose(cut(30), cut(37), atol=1e-9)
+    assert (cut(30)[:30, :30] < smooth - 0.01).any()

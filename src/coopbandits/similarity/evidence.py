@@ -263,7 +263,7 @@ def _divided(groups: Groups) -> Groups:
     for _ in range(_SPLITS):
         now = replace(groups.take(some), r=r[some], share=share[some])
         cut = _swept(now, Groups.split)
-        more = np.flatnonzero((cut.share > 0).sum(axis=1) > (now.share > 0).sum(axis=1))
+        more = np.flatnonzero((cut.r != now.r).any(axis=(1, 2)))
         if not more.size:
             break
         some = some[more]

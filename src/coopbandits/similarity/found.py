@@ -27,6 +27,7 @@ _SMALLEST = 0.02
 HYPOTHESES = 16
 # The most parts of a K_z where tasks vary smoothly.
 PARTS = 12
+_UNEVEN, _GOLDEN = 1e-3, (5**0.5 - 1) / 2
 # Parts of a K_z below this, relative to the largest, are rounding.
 _ROUNDING = 1e-11
 # Views whose partitions are drawn together have about this many numbers, for each walker.
@@ -160,8 +161,10 @@ def loaded(companies: Companies, at: IntArray, me: IntArray, N: int) -> Loadings
     U[: len(inside), :, 0] = inside & (inside.sum(axis=1) > 1)[:, None]
     if smooth.size:
         some = known[smooth]
-        parts = Loadings.of(companies.smooth[smooth] * (some[:, :, None] & some[:, None, :])).U
-        parts = parts[:, :, -width:]
+        # parts that are as large as each other are told apart by columns, not by padding
+        uneven = 1.0 + _UNEVEN * (np.arange(most) * _GOLDEN % 1.0)
+        alike = companies.smooth[smooth] * (some[:, :, None] & some[:, None, :])
+        parts = Loadings.of(alike * uneven[:, None] * uneven).U[:, :, -width:] / uneven[:, None]
         size = (parts**2).sum(axis=1, keepdims=True)
         parts *= size > _ROUNDING * size.max(axis=2, keepdims=True)
         # strangers stay strangers, whatever rounding says
@@ -202,14 +205,17 @@ def each(places: Array, rho: Array, me: IntArray) -> Loadings:
     """
     B, N, G = places.shape
     views = np.arange(B)
-    mine = places[views, me]
-    odds = np.hstack([mine, 1.0 - mine.sum(axis=1, keepdims=True)])
-    odds = np.where(odds < _SMALLEST, 0.0, odds)
+    inside = np.zeros((B, N, G + 1), dtype=np.bool_)
+    inside[..., :G] = places > 0.5
+    inside[views, me] = False
+    company: BoolArray = np.asarray(inside.any(axis=1))
+    # a group without company is as good as none
+    odds = places[views, me] * company[:, :G]
+    odds = np.hstack([odds, 1.0 - odds.sum(axis=1, keepdims=True)])
+    odds = np.where(odds < np.minimum(_SMALLEST, odds.max(axis=1, keepdims=True)), 0.0, odds)
     odds /= odds.sum(axis=1, keepdims=True)
     view, group = np.nonzero(odds)
-    inside = np.concatenate([places > 0.5, np.zeros((B, N, 1), dtype=np.bool_)], axis=2)
     U = inside[view, :, group].astype(np.float64)
     U[np.arange(len(view)), me[view]] = group < G
-    U *= (U.sum(axis=1) > 1)[:, None]
     U *= np.sqrt(rho)[view, None]
     return Loadings(U[..., None], 1.0 - U**2, view, odds[view, group])

@@ -47,8 +47,10 @@ _DOUBT = 1.0
 _WARMING, _HOT, _POLISH = 10, 5, 2
 _COLDEST = 0.1
 _WHOLLY = 1e-10
-# How often everyone finds its place again, and which odds of it are as good as certain.
+# How often everyone finds its place again, and which odds of it are as good as none.
 _REFINE, _SURE = 4, 0.02
+# Groups of less than this many agents are empty.
+_NOBODY = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +173,11 @@ class Groups:
             gain[views[:, None], *at] = worth
         return replace(self, r=r, share=_shares(r, alive))
 
+    @property
+    def sizes(self) -> Array:
+        """How many agents each group has: (B, G)."""
+        return np.asarray(self.r.sum(axis=1))
+
     def split(self) -> "Groups":
         """Cut groups in two across the direction in which their agents differ most.
 
@@ -197,18 +204,18 @@ class Groups:
         rest = [all_ - some for all_, some in zip(whole, part, strict=True)]
         gain = self._evidence(part, views) + self._evidence(rest, views)
         gain -= self._evidence(whole, views)
-        gain[np.minimum(part[1], rest[1]) < 0.5] = -np.inf
-        order, alive = np.argsort(-gain, axis=1, kind="stable"), self.share > 0
-        room = np.argsort(alive, axis=1, kind="stable")
-        r, now = self.r.copy(), alive.copy()
+        gain[np.minimum(part[1], rest[1]) < _NOBODY] = -np.inf
+        taken = self.sizes >= _NOBODY
+        order, room = (np.argsort(key, axis=1, kind="stable") for key in (-gain, taken))
+        r, alive = self.r.copy(), self.share > 0
         for source, target in zip(order.T, room.T, strict=True):
-            some = np.flatnonzero((gain[views, source] > CLOSE) & ~alive[views, target])
+            some = np.flatnonzero((gain[views, source] > CLOSE) & ~taken[views, target])
             if not some.size:
                 break
             r[some, :, source[some]] -= cut[some, source[some]]
-            r[some, :, target[some]] = cut[some, source[some]]
-            now[some, target[some]] = True
-        return replace(self, r=r, share=_shares(r, now))
+            r[some, :, target[some]] += cut[some, source[some]]
+            alive[some, target[some]] = True
+        return replace(self, r=r, share=_shares(r, alive))
 
     def refine(self) -> "Groups":
         """Let everyone find its place by how well each group, without it, predicts its data.
@@ -218,7 +225,8 @@ class Groups:
         B, N, G = self.r.shape
         rows, alive, r = self.shared.compact, self.share > 0, self.r
         for turn in range(2 * _REFINE):
-            r = np.where(r > 1.0 - _SURE, 1.0, np.where(r < _SURE, 0.0, r))
+            r = np.where(r < np.minimum(_SURE, r.max(axis=2, keepdims=True)), 0.0, r)
+            r /= np.maximum(r.sum(axis=2, keepdims=True), _SURE)
             pooled = np.swapaxes(r, 1, 2) @ rows
             view, agent = np.nonzero(self.others & (np.arange(N) % 2 == turn % 2))
             which, group = np.nonzero(alive[view])
@@ -232,7 +240,6 @@ class Groups:
             joined[some] = self._log_normaliser(pooled[v[some], group[some]] + more, v[some])
             some = np.flatnonzero(part > 0)
             rest = pooled[v[some], group[some]] - part[some][:, None] * rows[v[some], u[some]]
-            rest[:, -1] = np.maximum(rest[:, -1], 0.0)
             left[some] = self._log_normaliser(rest, v[some])
             size = np.maximum(r.sum(axis=1)[v, group] - part, 0.0) + _EMPTY
             logits = np.full((len(view), G), -np.inf)
@@ -339,7 +346,7 @@ class Groups:
         trailing = (...,) + (None,) * (pooled.ndim - 2)
         noise, ratio = self.noise[views][trailing], self.ratio[views][trailing]
         noise, ratio = (np.broadcast_to(part, pooled.shape[:-1]).ravel() for part in (noise, ratio))
-        columns = np.ascontiguousarray(pooled.reshape(-1, pooled.shape[-1]).T)
+        columns = pooled.reshape(-1, pooled.shape[-1]).T.copy(order="C")
         value = log_normaliser(columns, self.shared.b.shape[-1], noise, ratio)
         return value.reshape(pooled.shape[:-1])
 
