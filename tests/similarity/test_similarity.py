@@ -115,7 +115,10 @@ def test_loadings_give_back_any_kernel_matrix(rng):
 
 
 def test_growing_refreshes_grow():
-    """Each time up to 12 observations from each agent, then at each growth-fold number."""
+    """Each time up to 12 observations from each agent, then at each growth-fold number.
+
+    Where partitions may be drawn, each time up to 360 observations, too.
+    """
 
     def times(similarity):
         times, last = [], 0
@@ -125,8 +128,12 @@ def test_growing_refreshes_grow():
                 last = known
         return times
 
-    once = times(cb.similarity.Evidence(growth=1.5))
-    assert once == [*range(1, 13), 18, 27, 41, 62, 93]
+    once = [*range(1, 13), 18, 27, 41, 62, 93]
+    assert times(cb.similarity.Evidence(partitions=0, growth=1.5)) == once
+    assert times(cb.similarity.Learned()) == once
+    assert times(cb.similarity.Evidence()) == [*range(1, 91)]
+    many = cb.similarity.Evidence(), np.array([361]), np.array([360]), np.array([31])
+    assert is_due(*many).tolist() == [True]  # 372 are 12 from each
     each = cb.similarity.Evidence(refresh="every round")
     known = np.array([4, 100, 101])
     due = is_due(each, known, np.array([4, 99, 101]), np.array([1, 1, 1]))

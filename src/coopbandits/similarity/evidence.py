@@ -35,6 +35,9 @@ _SPLITS = 3
 # Up to so many features groups are sought thoroughly, and partitions drawn as far as is asked; with
 # more features partitions of no more than a handful of agents are drawn.
 _FEATURES, _HANDFUL = 16, 24
+# Where partitions may be drawn, it is early up to so many observations: draws among a few agents,
+# who know little for long, are cheap, and worth repeating.
+_EARLY = 360
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,8 @@ class Evidence:
             features of the sender's decision set (m more numbers).
         features: The basis that stands for K_x; exact for linear kernels, Fourier(64) otherwise.
         refresh: "growing" (early on each time, then at each `growth`-fold number of observations)
-            or "every round".
+            or "every round". Early is up to 12 observations from each agent heard from, on average,
+            and up to 360 in all, unless `partitions` is 0.
         growth: See `refresh`.
         partitions: Where no more than so many agents are known, the asking one included, draw
             ways to group them instead of taking the best: better among a few, and slower. K_z is
@@ -77,6 +81,11 @@ class Evidence:
         settle_refresh(self)
         partitions = as_count(self.partitions, "partitions", least=0)
         object.__setattr__(self, "partitions", partitions)
+
+    @property
+    def early(self) -> int:
+        """Up to how many observations K_z is estimated at every decision, at least."""
+        return _EARLY if self.partitions else 0
 
     def learner(self, kernel: Kernel, network: Network) -> "EvidenceLearner":
         """Make what learns K_z."""

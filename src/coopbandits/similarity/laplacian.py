@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -76,6 +76,7 @@ class LearntLaplacian:
     features: Basis | None = None
     refresh: str = "growing"
     growth: float = 1.5
+    early: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if not self.rhos:

@@ -7,6 +7,7 @@ observations it fits noise; that is why it is here for comparison.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,6 +46,7 @@ class Learned:
     features: Basis | None = None
     refresh: str = "growing"
     growth: float = 1.5
+    early: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rank", as_count(self.rank, "rank"))

@@ -13,6 +13,7 @@ have as many as have arrived.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -69,6 +70,7 @@ class MeanEmbedding:
     features: Basis | None = None
     refresh: str = "growing"
     growth: float = 1.5
+    early: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if self.bandwidth != "median":

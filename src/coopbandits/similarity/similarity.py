@@ -27,7 +27,8 @@ from coopbandits.network import Network
 REFRESH = ("every round", "growing", "frozen")
 _SMALLEST_SCALE = 1e-50
 # Under "growing" K_z is estimated at every decision until an agent has heard this many observations
-# from each it listens to, on average: these are the rounds in which most is learnt about K_z.
+# from each it listens to, on average: these are the rounds in which most is learnt about K_z. A
+# learnt similarity may ask for more.
 _EARLY = 12
 # Views are worked on together that are at least this share as wide as the widest of them.
 _ALIKE = 0.75
@@ -54,6 +55,11 @@ class Learnt(Protocol):
     @property
     def growth(self) -> float:
         """Under "growing": later on, again once this many times as many observations are known."""
+        ...
+
+    @property
+    def early(self) -> int:
+        """Under "growing": up to how many observations K_z is estimated at every decision."""
         ...
 
     def learner(self, kernel: Kernel, network: Network) -> "Learner":
@@ -260,7 +266,7 @@ def is_due(similarity: Learnt, known: IntArray, last: IntArray, sources: IntArra
         last: (B,) how many were at the last estimate.
         sources: (B,) from how many agents.
     """
-    early = known <= _EARLY * sources
+    early = known <= np.maximum(_EARLY * sources, similarity.early)
     if similarity.refresh == "every round":
         early = np.ones_like(early)
     return np.asarray((known > last) & (early | (known >= similarity.growth * last)))
