@@ -144,11 +144,12 @@ def test_the_similarity_benchmark_measures_resumes_and_reports(tmp_path):
     for large, small in [
         ("ETA = 10, 8, 0.3, 120, 0.3", "ETA = 3, 2, 0.3, 3, 0.3"),
         ("erdos_renyi(60, 0.7", "erdos_renyi(5, 0.7"),
+        ("TUNING_TRIALS = 20, 1000, 3", "TUNING_TRIALS = 2, 1000, 1"),
     ]:
         assert large in text
         text = text.replace(large, small)
     script.write_text(text, encoding="utf-8")
-    run = [sys.executable, str(script), "run", "er60", "--scenarios", "ad", "--trials", "2"]
+    run = [sys.executable, str(script), "run", "er60", "--scenarios", "ad"]
     for _ in range(2):  # the second time there is nothing left to do
         subprocess.run([*run, "--policies", "eager"], capture_output=True, check=True)
     rows = (tmp_path / "benchmarks" / "results" / "similarity.csv").read_text().splitlines()
@@ -156,8 +157,11 @@ def test_the_similarity_benchmark_measures_resumes_and_reports(tmp_path):
     shown = subprocess.run(
         [sys.executable, str(script), "table"], capture_output=True, text=True, check=True
     ).stdout
-    for method in ("alone", "naive", "oracle", "learned", "evidence", "MeanEmbedding, σ_z = 1.0"):
-        assert f"| (a) | {method} |" in shown
+    for method in ("alone", "naive", "oracle", "`Learned`", "`MeanEmbedding`, σ_z = 1"):
+        row = next(line for line in shown.splitlines() if line.startswith(f"| {method} |"))
+        measured = ["±" in text for text in row.split("|")[2:-1]]
+        assert measured == [True, False, False, True, False]  # (a) and (d)
+    assert shown.count("| **`Evidence`** |") == 1
 
 
 @pytest.mark.slow
