@@ -3,7 +3,6 @@
     python benchmarks/similarity.py run er60 path60    # hours; resumes where it stopped
     python benchmarks/similarity.py table              # the tables of docs/similarity.md
     python benchmarks/similarity.py rank               # what a low rank costs MeanEmbedding
-    python benchmarks/similarity.py bound er200        # evidence that is told of the true groups
 
 The setting: linear rewards, d = 10, 8 actions a round on
 the unit sphere, noise 0.3, 120 rounds, ridge 1, eta 0.3. Every trial draws its own network, tasks,
@@ -20,7 +19,6 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
-from unittest.mock import patch
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -28,12 +26,9 @@ import numpy as np
 from scipy import stats
 
 import coopbandits as cb
-from coopbandits.act import first_best
 from coopbandits.lab import load_network
 from coopbandits.problems.noise import as_noise
 from coopbandits.problems.problem import Simulated, on_sphere, structure_rng
-from coopbandits.similarity.evidence import EvidenceLearner
-from coopbandits.similarity.groups import Groups
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "similarity.csv"
@@ -296,120 +291,6 @@ def rank() -> None:
                   flush=True)  # fmt: skip
 
 
-def true_groups(setting: str, seed: int) -> np.ndarray:
-    """Return the cluster of each agent in (a)."""
-    problem = problem_of("a", SETTINGS[setting], seed)
-    assert problem.similarity is not None
-    alike = problem.similarity.matrix(problem.network)
-    return np.unique(alike, axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def started_from_the_truth(setting: str, seed: int) -> float:
-    """Play (a) with evidence that starts from the true groups, which no agent knows."""
-    labels = true_groups(setting, seed)
-
-    def start(learner: EvidenceLearner) -> np.ndarray:
-        G = learner.similarity.groups
-        return 0.98 * np.eye(G)[labels] + 0.02 / G
-
-    def settle(groups: Groups) -> Groups:  # not annealed: that would melt what it starts from
-        return groups._swept([1.0] * 5)
-
-    with patch.object(EvidenceLearner, "_start", start), patch.object(Groups, "anneal", settle):
-        return trial(setting, "a", "eager", "groups", seed)
-
-
-def told_the_others(setting: str, seed: int) -> float:
-    """Play (a) with evidence that is told everyone's group but the asking agent's own.
-
-    It weighs the groups that it hears of, each as likely beforehand, and being in none of them.
-    """
-    labels = true_groups(setting, seed)
-    clusters = labels.max() + 1
-
-    def start(learner: EvidenceLearner) -> np.ndarray:
-        return np.eye(learner.similarity.groups)[labels]
-
-    def as_it_is(groups: Groups) -> Groups:
-        return groups
-
-    def judge(groups: Groups, alone: np.ndarray, me: np.ndarray) -> tuple[np.ndarray, ...]:
-        views, places = np.arange(len(me)), groups.r.copy()
-        there = groups.r.sum(axis=1) > 0
-        with np.errstate(divide="ignore"):
-            none = alone[views, me] + np.log(clusters - there.sum(axis=1))
-        odds = np.hstack([np.where(there, groups._joining(me), -np.inf), none[:, None]])
-        odds = np.exp(odds - odds.max(axis=1, keepdims=True))
-        places[views, me] = (odds / odds.sum(axis=1, keepdims=True))[:, :-1]
-        return places, np.zeros(len(me)), np.zeros(len(me))
-
-    told = {"anneal": as_it_is, "merge": as_it_is, "polish": as_it_is, "judge": judge}
-    with patch.object(EvidenceLearner, "_start", start), patch.multiple(Groups, **told):
-        return trial(setting, "a", "eager", "groups", seed)
-
-
-def bayes_told_the_others(setting: str, seed: int) -> float:
-    """Play (a) by exact Bayes, told everyone's group but the own, the true prior and the noise.
-
-    There is no K_z in it: what an agent believes is a mixture with a part for each group that it
-    may be in, and it takes the action whose mean and deviation under the mixture add up to most.
-    """
-    given, labels = SETTINGS[setting], true_groups(setting, seed)
-    problem = problem_of("a", given, seed)
-    V, G = len(labels), int(labels.max()) + 1
-    prior = NOISE**2 * DIM * np.eye(DIM)  # tasks have length 1: variance 1/d in each direction
-    # after so many rounds, of whom in each group does each agent hear? (V, G, V)
-    hears = {
-        hops: (problem.network.distances == hops)[:, None, :] * np.eye(G)[labels].T
-        for hops in range(1, given.ttl + 1)
-    }
-    S, b = np.zeros((ROUNDS + 1, V, DIM * DIM)), np.zeros((ROUNDS + 1, V, DIM))
-    regret = 0.0
-    for t in range(1, ROUNDS + 1):
-        P, c = (sum(who @ sums[max(t - hops, 0)] for hops, who in hears.items()) for sums in (S, b))
-        P = P.reshape(V, G, DIM, DIM) + prior
-        whole, h = P + S[t - 1].reshape(V, 1, DIM, DIM), c + b[t - 1][:, None]
-        odds = log_evidence(whole, h) - log_evidence(P, c)
-        odds = np.exp(odds - odds.max(axis=1, keepdims=True))
-        odds /= odds.sum(axis=1, keepdims=True)
-        offer = problem.round(t, seed)
-        X = offer.contexts.reshape(V, 1, ACTIONS, DIM)
-        means = (X @ np.linalg.solve(whole, h[..., None]))[..., 0]  # (V, G, actions)
-        variances = NOISE**2 * (X @ np.linalg.inv(whole) * X).sum(axis=-1)
-        mean = (odds[..., None] * means).sum(axis=1)
-        square = (odds[..., None] * (variances + means**2)).sum(axis=1)
-        bounds = mean + np.sqrt(np.maximum(square - mean**2, 0.0))
-        rows = offer.starts + first_best(bounds)
-        best = np.maximum.reduceat(offer.expected, offer.starts)
-        regret += float((best - offer.expected[rows]).mean())
-        x, y = offer.contexts[rows], offer.rewards[rows]
-        S[t] = S[t - 1] + (x[:, :, None] * x[:, None, :]).reshape(V, -1)
-        b[t] = b[t - 1] + x * y[:, None]
-    return regret
-
-
-def log_evidence(P: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return ½hᵀP⁻¹h/σ² − ½ log det P: (…, d, d), (…, d) -> (…)."""
-    fit = (h * np.linalg.solve(P, h[..., None])[..., 0]).sum(axis=-1)
-    return 0.5 * (fit / NOISE**2 - np.linalg.slogdet(P)[1])
-
-
-def bound(settings: list[str], trials: int = TRIALS) -> None:
-    """Print how much of the gap in (a) would be closed by who knew what nobody tells an agent."""
-    done = read()
-    for setting in settings:
-        alone, oracle = (
-            np.array([done[setting, "a", policy, name, seed] for seed in range(trials)])
-            for policy, name in (("any", "alone"), ("eager", "oracle"))
-        )
-        for play in (started_from_the_truth, told_the_others, bayes_told_the_others):
-            found = np.array([play(setting, seed) for seed in range(trials)])
-            value, half = gap_closed(alone, found, oracle)
-            name = play.__name__.replace("_", " ")
-            print(f"{setting}, (a), {name}: {interval(found)}, {value:.0f}% ± {half:.0f}%",
-                  flush=True)  # fmt: skip
-
-
 def interval(values: np.ndarray) -> str:
     """Mean ± half of the 95% t-interval."""
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
@@ -541,15 +422,11 @@ def main() -> None:
     )
     commands.add_parser("table", help="print what has been measured")
     commands.add_parser("rank", help="what does a low rank cost MeanEmbedding?")
-    bounds = commands.add_parser("bound", help="what if evidence knew more about the groups?")
-    bounds.add_argument("settings", nargs="+", choices=SETTINGS)
     options = parser.parse_args()
     if options.command == "table":
         table()
     elif options.command == "rank":
         rank()
-    elif options.command == "bound":
-        bound(options.settings)
     else:
         run(options.settings, options.scenarios, options.policies, options.trials,
             options.workers, options.only)  # fmt: skip

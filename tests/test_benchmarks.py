@@ -101,6 +101,13 @@ def similarity(monkeypatch):
     return similarity
 
 
+@pytest.fixture
+def bound(similarity):
+    import similarity_bound  # noqa: PLC0415
+
+    return similarity_bound
+
+
 def test_the_gap_closed_is_a_ratio_of_sums_with_a_jackknife_interval(similarity):
     alone, oracle = np.array([8.0, 7.0, 9.0]), np.array([1.0, 2.0, 1.0])
     assert similarity.gap_closed(alone, alone, oracle) == (0.0, 0.0)
@@ -112,9 +119,9 @@ def test_the_gap_closed_is_a_ratio_of_sums_with_a_jackknife_interval(similarity)
     assert half == pytest.approx(100 * 4.302653 * error, rel=1e-6)  # t of 2 degrees of freedom
 
 
-def test_exact_bayes_that_is_told_the_others_groups_is_a_mixture_of_regressions(similarity):
+def test_exact_bayes_that_is_told_the_others_groups_is_a_mixture_of_regressions(similarity, bound):
     problem = similarity.problem_of("a", similarity.SETTINGS["few"], 1)
-    labels, regret = similarity.true_groups("few", 1), 0.0
+    labels, regret = bound.true_groups("few", 1), 0.0
     assert set(labels) == {0, 1}
     seen = []  # (round, agent, context, reward)
     for t in range(1, similarity.ROUNDS + 1):
@@ -143,7 +150,25 @@ def test_exact_bayes_that_is_told_the_others_groups_is_a_mixture_of_regressions(
             regret += (expected.max() - offer.expected[row]) / 5
             news.append((t, v, offer.contexts[row], offer.rewards[row]))
         seen += news
-    assert similarity.bayes_told_the_others("few", 1) == pytest.approx(regret, rel=1e-9)
+    assert bound.bayes_told_the_others("few", 1) == pytest.approx(regret, rel=1e-9)
+
+
+def test_who_draws_for_long_is_compared_with_the_default_on_seeds_of_its_own(
+    similarity, bound, capsys
+):
+    bound.drawn(["few"], trials=2)
+    shown = capsys.readouterr().out.splitlines()
+    names = ("alone", "oracle", "evidence")
+    alone, oracle, ours = (
+        sum(similarity.trial("few", "a", "eager", name, seed) for seed in (7000, 7001))
+        for name in names
+    )
+    best = sum(bound.drawn_for_long("few", seed) for seed in (7000, 7001))
+    assert best != ours
+    for line, found in zip(shown, (ours, best), strict=True):
+        value = 100 * (alone - found) / (alone - oracle)
+        assert line.startswith("few, (a), seeds 7000 to 7001, ")
+        assert line.endswith(f": {value:.1f}%")
 
 
 def _stacked(seen):
