@@ -179,20 +179,29 @@ class EvidenceLearner:
         drawn = self.similarity.partitions
         if quick:
             drawn = min(drawn, _HANDFUL)
-        thorough = (members.sum(axis=1) > drawn) & (not quick)
-        places, rho, score = _best(groups, alone, views.me, thorough)
+        many = members.sum(axis=1) > drawn
+        few = ~many & members[mine]
+        telling = np.zeros(B, dtype=np.bool_) if law is None else _telling(law, sane)
+        places, rho, score = np.zeros((B, views.index.shape[1], G)), np.ones(B), np.zeros(B)
+        # where partitions are drawn, groups only say whether to look at contexts
+        sought = np.flatnonzero(~few | telling)
+        if sought.size:
+            places[sought], rho[sought], score[sought] = _best(
+                groups.take(sought), alone[sought], views.me[sought], many[sought] & (not quick)
+            )
         by_contexts = np.zeros(B, dtype=np.bool_)
-        if law is not None:
-            telling = np.flatnonzero(_telling(law, sane))
-            if telling.size:
-                told = replace(groups.take(telling), contexts=law.take(telling))
-                its_places, its_rho, its_score = _best(
-                    told, alone[telling], views.me[telling], thorough[telling]
-                )
-                better = its_score > score[telling] + CLOSE * np.abs(score[telling])
-                kept = telling[better]
-                places[kept], rho[kept] = its_places[better], its_rho[better]
-                by_contexts[kept] = True
+        told = np.flatnonzero(telling)
+        if law is not None and told.size:
+            its_places, its_rho, its_score = _best(
+                replace(groups.take(told), contexts=law.take(told)),
+                alone[told],
+                views.me[told],
+                many[told] & (not quick),
+            )
+            better = its_score > score[told] + CLOSE * np.abs(score[told])
+            kept = told[better]
+            places[kept], rho[kept] = its_places[better], its_rho[better]
+            by_contexts[kept] = True
         places = np.where(silent[..., None], 0.0, places)
         if law is not None:
             law = Contexts(law.mean, law.n * by_contexts[:, None])
@@ -205,7 +214,7 @@ class EvidenceLearner:
             me=views.me,
             seeds=np.stack([views.agents[mine], known.astype(np.int64)], axis=1),
         )
-        return found.loadings(drawn, separate=not quick)
+        return found.loadings(few, separate=not quick)
 
     def _start(self) -> Array:
         """Return an uneven start that depends on each agent alone, not on the view: (V, G)."""

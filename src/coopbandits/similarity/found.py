@@ -40,8 +40,8 @@ class Found:
 
     Attributes:
         groups: What the agents' data say, under ρ = 1.
-        places: (B, N, G) how likely each agent is in each group.
-        rho: (B,) the correlation within groups.
+        places: (B, N, G) how likely each agent is in each group, where partitions are not drawn.
+        rho: (B,) the correlation within groups, likewise.
         members: (B, N) the agents that anything is known of, the asking one included.
         me: (B,) the column of the agent that asks.
         seeds: (B, ·) of what is drawn.
@@ -54,13 +54,11 @@ class Found:
     me: IntArray
     seeds: IntArray
 
-    def loadings(self, drawn: int, *, separate: bool) -> Loadings:
-        """Return K_z, of drawn partitions where no more than so many agents are known.
+    def loadings(self, few: BoolArray, *, separate: bool) -> Loadings:
+        """Return K_z, of drawn partitions where a few agents are known: (B,).
 
         Elsewhere it is of groups: one, or if they are separate one for each.
         """
-        few = self.members.sum(axis=1) <= drawn
-        few &= self.members[np.arange(len(self.me)), self.me]
         rest, parts = np.flatnonzero(~few), []
         if rest.size:
             left = self._take(rest)

@@ -76,16 +76,17 @@ class Few:
         found, smooth = [], np.zeros((len(self.me), *2 * self.members.shape[1:]))
         share = np.zeros(len(self.me))
         for sweep in range(_WARMING + _KEPT):
+            if sweep:
+                walk.correlate()
+                walk.concentrate()
+            if 0 < sweep <= _WARMING:
+                walk.follow_the_best()
             odds = walk.sweep()
             if sweep >= _WARMING:
                 found.append(walk.companies(odds))
                 some = np.flatnonzero(walk.rho > 0)
                 np.add.at(smooth, walk.view[some], walk.together(some, odds))
                 np.add.at(share, walk.view[some], 1.0)
-            walk.correlate()
-            walk.concentrate()
-            if sweep < _WARMING:
-                walk.follow_the_best()
         view, members, weight = (np.concatenate(part) for part in zip(*found, strict=True))
         # the same company is one hypothesis
         key = np.hstack([view[:, None], np.packbits(members, axis=1)])
