@@ -3,10 +3,10 @@ r"""K_z from what the data say, rewards included: who is in whose group, and how
 Ours, not the paper's. A mean embedding sees contexts only; agents with one law of contexts and
 different tasks differ in it only by what they choose. `Evidence` compares marginal likelihoods of
 the agents' rewards. `groups.py` has the model and how it is fitted, `partitions.py` how groupings
-are drawn among a few agents, `levels.py` how the noise level is learnt, `found.py` how K_z follows.
-Groups of many agents are sought thoroughly: split where two explain more than one, and refined by
-what each group says of an agent without that agent's data. Of a few correlations ρ within groups
-the one that predicts best is taken, or ρ is drawn too.
+are drawn among a few agents, `laws.py` what contexts say, `levels.py` how the noise level is
+learnt, `found.py` how K_z follows. Groups of many agents are sought thoroughly: split where two
+explain more than one, and refined by what each group says of an agent without that agent's data.
+Of a few correlations ρ within groups the one that predicts best is taken, or ρ is drawn too.
 """
 
 from collections.abc import Callable
@@ -21,15 +21,14 @@ from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.found import HYPOTHESES, PARTS, Found
-from coopbandits.similarity.groups import CLOSE, CORRELATIONS, Contexts, Groups
+from coopbandits.similarity.groups import CLOSE, CORRELATIONS, Groups
+from coopbandits.similarity.laws import Contexts
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
 from coopbandits.statistics import Statistics
 
 # Views are worked on in batches of about this many numbers, what goes over all agents in blocks.
 _BATCH, _BLOCK = 1_000_000, 200_000
-# By how many deviations agents' context means must differ more than chance, to be looked at.
-_SIGNIFICANT = 4.0
 # So often groups may be split, one after the other.
 _SPLITS = 3
 # Up to so many features groups are sought thoroughly, and partitions drawn as far as is asked; with
@@ -154,7 +153,7 @@ class EvidenceLearner:
     ) -> Loadings:
         sane = sane[:, : views.index.shape[1]]
         statistics = table.take(views.index)
-        law = self._laws(views, statistics) if self.similarity.contexts else None
+        law = Contexts.of(views, statistics) if self.similarity.contexts else None
         alone = statistics.log_evidence(noise[:, None], ratio[:, None])
         B = len(views.me)
         G = self.similarity.groups
@@ -181,7 +180,7 @@ class EvidenceLearner:
             drawn = min(drawn, _HANDFUL)
         many = members.sum(axis=1) > drawn
         few = ~many & members[mine]
-        telling = np.zeros(B, dtype=np.bool_) if law is None else _telling(law, sane)
+        telling = np.zeros(B, dtype=np.bool_) if law is None else law.telling(sane)
         places, rho, score = np.zeros((B, views.index.shape[1], G)), np.ones(B), np.zeros(B)
         # where partitions are drawn, groups only say whether to look at contexts
         sought = np.flatnonzero(~few | telling)
@@ -225,24 +224,6 @@ class EvidenceLearner:
         if self.similarity.contexts:  # p = 2 + m + m² + m + 1
             return isqrt(p - 2) - 1
         return (isqrt(4 * p - 7) - 1) // 2  # p = 2 + m + m²
-
-    def _laws(self, views: Views, statistics: Statistics) -> Contexts:
-        """Return each agent's mean sample of contexts, in units of their deviation."""
-        n, m = statistics.n, statistics.b.shape[-1]
-        total, heard = views.table[:, -m - 1 : -1][views.index], views.heard
-        mean = total / np.maximum(n, 1.0)[..., None]
-        within = views.table[:, -1][views.index] - (total * mean).sum(axis=-1)
-        freedom = m * (np.maximum(n - 1, 0.0) * heard).sum(axis=1)
-        variance = (within * heard).sum(axis=1) / np.maximum(freedom, 1.0)
-        weight = n * heard
-        overall = (weight[..., None] * mean).sum(axis=1) / np.maximum(weight.sum(axis=1), 1.0)[
-            :, None
-        ]
-        # agents whose contexts never vary, or seen once only, say nothing that can be measured
-        known = (freedom > 0) & (variance > 1e-12 * np.maximum((mean**2).mean(axis=(1, 2)), 1e-300))
-        deviation = np.sqrt(np.where(known, variance, 1.0))[:, None, None]
-        centred = (mean - overall[:, None, :]) / deviation * (heard & known[:, None])[..., None]
-        return Contexts(centred, weight * known[:, None])
 
 
 def _best(
@@ -323,13 +304,3 @@ def _likeliest(groups: Groups) -> Array:
         if not climbing.size:
             break
     return best
-
-
-def _telling(law: Contexts, heard: BoolArray) -> BoolArray:
-    """Tell in which views the agents' contexts differ by more than chance: (B,).
-
-    Σ n|mean|² has a χ² law if all contexts follow one.
-    """
-    freedom = law.mean.shape[-1] * np.maximum(heard.sum(axis=1) - 1.0, 0.0)
-    spread = (law.n * (law.mean**2).sum(axis=-1)).sum(axis=1)
-    return np.asarray(spread > freedom + _SIGNIFICANT * np.sqrt(2 * freedom))

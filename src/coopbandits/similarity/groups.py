@@ -23,7 +23,7 @@ a mixture of linear regressions. It is fitted by variational Bayes:
    heard from: where everyone differs nobody is believed, however well two of them match by chance.
 
 Where agents attach a sample of the contexts offered to them, groups may also have a context law
-each, N(c_g, v·I). Then a group is likelier for agents whose contexts look like it; whether that
+each (`laws.py`). Then a group is likelier for agents whose contexts look like it; whether that
 helps is judged by how well the rewards are predicted, given the contexts.
 
 Leading axes: B views; N agents; G groups; m features.
@@ -35,6 +35,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.similarity.laws import Contexts
 from coopbandits.statistics import Statistics, column_halves, half
 
 # Every ρ that is tried.
@@ -51,37 +52,6 @@ _WHOLLY = 1e-10
 _REFINE, _SURE = 4, 0.02
 # Groups of less than this many agents are empty.
 _NOBODY = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class Contexts:
-    """Each agent's mean offered context, in units of its deviation: mean (B, N, m), n (B, N)."""
-
-    mean: Array
-    n: Array
-
-    def loglik(self, r: Array) -> Array:
-        """Return how likely each agent's mean is under each group's law, up to a constant."""
-        weight = np.swapaxes(r, 1, 2)
-        size = (weight @ self.n[..., None])[..., 0] + 1.0  # a group's centre is N(0, I) beforehand
-        centre = (weight @ (self.n[..., None] * self.mean)) / size[..., None]
-        distance = (
-            (self.mean**2).sum(axis=-1)[..., None]
-            - 2 * self.mean @ np.swapaxes(centre, 1, 2)
-            + (centre**2).sum(axis=-1)[:, None, :]
-        )
-        variance = 1.0 / np.maximum(self.n, 1.0)[..., None] + 1.0 / size[:, None, :]
-        m = self.mean.shape[-1]
-        return -0.5 * (distance / variance + m * np.log(variance))
-
-    def evidence(self, n: Array, total: Array) -> Array:
-        """Return the log evidence of pooled samples, up to a constant: (…), (…, m) -> (…)."""
-        m = total.shape[-1]
-        return 0.5 * ((total**2).sum(axis=-1) / (n + 1.0) - m * np.log1p(n))
-
-    def take(self, index: IntArray | slice) -> "Contexts":
-        """Take some views, in order."""
-        return Contexts(self.mean[index], self.n[index])
 
 
 @dataclass(frozen=True, eq=False)
