@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
-from coopbandits.similarity import Evidence, evidence, found, partitions
+from coopbandits.similarity import Evidence, evidence, found, laws, partitions
 from coopbandits.similarity.groups import CORRELATIONS
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
 
@@ -170,7 +170,7 @@ def test_a_law_of_contexts_is_weighed_as_all_partitions_weigh_it(patient, monkey
         places, rho, score = best(groups, *rest)
         return places, rho, score + 1e3 * (groups.contexts is not None)
 
-    monkeypatch.setattr(evidence, "_telling", lambda *_: np.array([True]))
+    monkeypatch.setattr(laws.Contexts, "telling", lambda *_: np.array([True]))
     monkeypatch.setattr(evidence, "_best", best)
     theta, centres = SIGNAL * tasks(rng, 2, dim=3), 0.5 * tasks(rng, 2, dim=3)
     samples, offered = [], []
