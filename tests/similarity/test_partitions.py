@@ -166,12 +166,12 @@ def test_with_many_features_no_more_than_a_handful_are_drawn(monkeypatch, rng):
 
 
 def test_a_law_of_contexts_is_weighed_as_all_partitions_weigh_it(patient, monkeypatch, rng):
-    def best(groups, *rest, best=evidence._best):  # as if contexts always helped to predict
+    def best(groups, *rest, best=evidence.best):  # as if contexts always helped to predict
         places, rho, score = best(groups, *rest)
         return places, rho, score + 1e3 * (groups.contexts is not None)
 
     monkeypatch.setattr(laws.Contexts, "telling", lambda *_: np.array([True]))
-    monkeypatch.setattr(evidence, "_best", best)
+    monkeypatch.setattr(evidence, "best", best)
     theta, centres = SIGNAL * tasks(rng, 2, dim=3), 0.5 * tasks(rng, 2, dim=3)
     samples, offered = [], []
     for label in (0, 1, 0, 1):

@@ -2,14 +2,11 @@ r"""K_z from what the data say, rewards included: who is in whose group, and how
 
 Ours, not the paper's. A mean embedding sees contexts only; agents with one law of contexts and
 different tasks differ in it only by what they choose. `Evidence` compares marginal likelihoods of
-the agents' rewards. `groups.py` has the model and how it is fitted, `partitions.py` how groupings
-are drawn among a few agents, `laws.py` what contexts say, `levels.py` how the noise level is
-learnt, `found.py` how K_z follows. Groups of many agents are sought thoroughly: split where two
-explain more than one, and refined by what each group says of an agent without that agent's data.
-Of a few correlations ρ within groups the one that predicts best is taken, or ρ is drawn too.
+the agents' rewards. `groups.py` has the model, `search.py` how groups are sought, `partitions.py`
+how groupings are drawn among a few agents, `laws.py` what contexts say, `levels.py` how the noise
+level is learnt, `found.py` how K_z follows.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isqrt
 
@@ -21,16 +18,15 @@ from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.found import HYPOTHESES, PARTS, Found
-from coopbandits.similarity.groups import CLOSE, CORRELATIONS, Groups
+from coopbandits.similarity.groups import CLOSE, Groups
 from coopbandits.similarity.laws import Contexts
 from coopbandits.similarity.levels import levels, outlandish
+from coopbandits.similarity.search import best
 from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
 from coopbandits.statistics import Statistics
 
-# Views are worked on in batches of about this many numbers, what goes over all agents in blocks.
-_BATCH, _BLOCK = 1_000_000, 200_000
-# So often groups may be split, one after the other.
-_SPLITS = 3
+# Views are worked on in batches of about this many numbers.
+_BATCH = 1_000_000
 # Up to so many features groups are sought thoroughly, and partitions drawn as far as is asked; with
 # more features partitions of no more than a handful of agents are drawn.
 _FEATURES, _HANDFUL = 16, 24
@@ -185,13 +181,13 @@ class EvidenceLearner:
         # where partitions are drawn, groups only say whether to look at contexts
         sought = np.flatnonzero(~few | telling)
         if sought.size:
-            places[sought], rho[sought], score[sought] = _best(
+            places[sought], rho[sought], score[sought] = best(
                 groups.take(sought), alone[sought], views.me[sought], many[sought] & (not quick)
             )
         by_contexts = np.zeros(B, dtype=np.bool_)
         told = np.flatnonzero(telling)
         if law is not None and told.size:
-            its_places, its_rho, its_score = _best(
+            its_places, its_rho, its_score = best(
                 replace(groups.take(told), contexts=law.take(told)),
                 alone[told],
                 views.me[told],
@@ -224,83 +220,3 @@ class EvidenceLearner:
         if self.similarity.contexts:  # p = 2 + m + m² + m + 1
             return isqrt(p - 2) - 1
         return (isqrt(4 * p - 7) - 1) // 2  # p = 2 + m + m²
-
-
-def _best(
-    groups: Groups, alone: Array, me: IntArray, thorough: BoolArray
-) -> tuple[Array, Array, Array]:
-    """Find the groups and the ρ that predict best: R (B, N, G), ρ (B,), and how well (B,).
-
-    Groups under ρ = 1 are sought more thoroughly in some views (B,).
-    """
-    annealed = _swept(groups, Groups.anneal)
-    fitted = _swept(annealed.merge(), Groups.polish)
-    some = np.flatnonzero(thorough)
-    if some.size:
-        own = _swept(_divided(fitted.take(some)), Groups.refine)
-        fitted.r[some], fitted.share[some] = own.r, own.share
-    places, score = _judged(fitted, alone, me)
-    best = np.ones(len(me))
-    # only a ρ under which these groups have more evidence is tried for groups of its own
-    tried = _likeliest(fitted)
-    for rho in CORRELATIONS[1:]:
-        some = np.flatnonzero(tried == rho)
-        if not some.size:
-            continue
-        own = _swept(annealed.take(some).under(rho).merge(), Groups.polish)
-        found, predicted = _judged(own, alone[some], me[some])
-        better = predicted > score[some] + CLOSE * np.abs(score[some])
-        kept = some[better]
-        places[kept], best[kept], score[kept] = found[better], rho, predicted[better]
-    return places, best, score
-
-
-def _divided(groups: Groups) -> Groups:
-    """Split groups where two explain the data better, and unite them again where they do not."""
-    r, share = groups.r.copy(), groups.share.copy()
-    some = np.arange(len(r))
-    for _ in range(_SPLITS):
-        now = replace(groups.take(some), r=r[some], share=share[some])
-        cut = _swept(now, Groups.split)
-        more = np.flatnonzero((cut.r != now.r).any(axis=(1, 2)))
-        if not more.size:
-            break
-        some = some[more]
-        fitted = _swept(_swept(cut.take(more), Groups.polish).merge(), Groups.polish)
-        r[some], share[some] = fitted.r, fitted.share
-    return replace(groups, r=r, share=share)
-
-
-def _blocks(groups: Groups) -> list[slice]:
-    """Cut the views into blocks that fit into a processor's cache."""
-    B, N, m = groups.shared.b.shape
-    size = max(1, _BLOCK // (N * m * m))
-    return [slice(start, start + size) for start in range(0, B, size)]
-
-
-def _swept(groups: Groups, sweep: Callable[[Groups], Groups]) -> Groups:
-    r, share = np.empty_like(groups.r), np.empty_like(groups.share)
-    for block in _blocks(groups):
-        done = sweep(groups.take(block))
-        r[block], share[block] = done.r, done.share
-    return replace(groups, r=r, share=share)
-
-
-def _judged(groups: Groups, alone: Array, me: IntArray) -> tuple[Array, Array]:
-    parts = [groups.take(block).judge(alone[block], me[block])[:2] for block in _blocks(groups)]
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-
-
-def _likeliest(groups: Groups) -> Array:
-    """Return the ρ under which given groups have the most evidence, climbing down from 1: (B,)."""
-    best, climbing = np.ones(len(groups.noise)), np.arange(len(groups.noise))
-    last = np.concatenate([groups.take(block).evidence() for block in _blocks(groups)])
-    for rho in CORRELATIONS[1:]:
-        part = groups.take(climbing)
-        now = np.concatenate([part.take(block).under(rho).evidence() for block in _blocks(part)])
-        better = now > last + CLOSE * np.abs(last)
-        climbing, last = climbing[better], now[better]
-        best[climbing] = rho
-        if not climbing.size:
-            break
-    return best
