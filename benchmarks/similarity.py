@@ -93,6 +93,7 @@ SETTINGS = {
         "Erdős-Rényi(200, 0.7), 4 clusters, γ = 1",
     ),
     "facebook200": Setting(facebook, 1, 6, "200 agents of ego-facebook, γ = 1"),
+    "facebook200-4": Setting(facebook, 1, 4, "200 agents of ego-facebook, 4 clusters, γ = 1"),
     "path60": Setting(lambda seed: cb.Network.path(60), 5, 4, "path of 60, γ = 5"),
 }
 

@@ -1,11 +1,9 @@
 """How much of the gap in (a) could be closed, with Eager, by who knew what no agent is told?
 
-    python benchmarks/similarity_bound.py told er200           # about the true groups
-    python benchmarks/similarity_bound.py drawn facebook200    # noise and prior; and drew for long
+    python benchmarks/similarity_bound.py er60 path60
+    python benchmarks/similarity_bound.py facebook200 --only bayes_told_how_many
 
-The setting is that of benchmarks/similarity.py. `told` is for the reported seeds, and compares with
-what has been measured there; `drawn`, which takes many minutes a trial, for seeds that are not
-reported.
+The setting is that of benchmarks/similarity.py, and so are seeds, and what is compared with.
 """
 
 import argparse
@@ -16,16 +14,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-import coopbandits as cb
 import similarity as scenarios
 from coopbandits.act import first_best
-from coopbandits.similarity import evidence, partitions
 from coopbandits.similarity.evidence import EvidenceLearner
-from coopbandits.similarity.groups import Groups
+from coopbandits.similarity.groups import Groups, log_normaliser
+from coopbandits.statistics import half
 
-# What `drawn` goes beyond the default: walkers, and a ρ below 1 is as good as impossible.
-WALKERS, SHARES = 8, np.array([1.0, 1e-9, 1e-9, 1e-9])
-SEED, TRIALS = 7000, 2
+# Tasks have length 1, so variance 1/d in each direction: the noise's over that.
+PRIOR = scenarios.NOISE**2 * scenarios.DIM
+WALKERS = 4
 
 
 def true_groups(setting: str, seed: int) -> np.ndarray:
@@ -89,9 +86,7 @@ def bayes_told_the_others(setting: str, seed: int) -> float:
     given, labels = scenarios.SETTINGS[setting], true_groups(setting, seed)
     problem = scenarios.problem_of("a", given, seed)
     V, G = len(labels), int(labels.max()) + 1
-    prior = (
-        scenarios.NOISE**2 * scenarios.DIM * np.eye(scenarios.DIM)
-    )  # tasks have length 1: variance 1/d in each direction
+    prior = PRIOR * np.eye(scenarios.DIM)
     # after so many rounds, of whom in each group does each agent hear? (V, G, V)
     hears = {
         hops: (problem.network.distances == hops)[:, None, :] * np.eye(G)[labels].T
@@ -131,74 +126,144 @@ def log_evidence(P: np.ndarray, h: np.ndarray) -> np.ndarray:
     return 0.5 * (fit / scenarios.NOISE**2 - np.linalg.slogdet(P)[1])
 
 
-def drawn_for_long(setting: str, seed: int) -> float:
-    """Play (a) with twice the walkers at every decision, told noise, prior, and that ρ is 1."""
+def bayes_told_how_many(setting: str, seed: int) -> float:
+    """Play (a) by Bayes, told how many clusters there are, the prior of tasks and the noise.
 
-    def known(_: object, index: np.ndarray, *__: object) -> tuple[np.ndarray, np.ndarray]:
-        noise = np.full(len(index), scenarios.NOISE**2)
-        return noise, scenarios.DIM * noise  # tasks have length 1: variance 1/d in each direction
-
+    Nobody is told who is in which cluster: labels are drawn by Gibbs sampling, as likely beforehand
+    as the benchmark makes them. Walkers go on from round to round, as data come in one by one.
+    """
     given = scenarios.SETTINGS[setting]
     problem = scenarios.problem_of("a", given, seed)
-    policy = cb.EagerKernelUCB(
-        kernel=cb.kernels.Linear(),
-        similarity=cb.similarity.Evidence(refresh="every round"),
-        ttl=given.ttl,
-        eta=scenarios.ETA,
+    views = Views(problem.network.distances, given.ttl)
+    V, G, N = len(views.agents), given.clusters, views.agents.shape[1]
+    rng, every = np.random.default_rng(seed), np.arange(V)
+    labels = rng.integers(G, size=(V, WALKERS, N))
+    i, j, cell = half(scenarios.DIM)
+    m, h = scenarios.DIM, len(i)
+    heard = np.zeros((scenarios.ROUNDS + 1, V, h + m + 1))  # what each agent saw, in sums
+    regret = 0.0
+    for t in range(1, scenarios.ROUNDS + 1):
+        rows = heard[np.maximum(t - views.lags, 0), views.agents] * views.there[..., None]
+        for _ in range(sweeps_in(t)):
+            sweep(views, rows, labels, G, rng)
+        mine = rows[every, views.size - 1]
+        others = pooled(labels, rows, G) - in_place(labels, views, G) * mine[:, None, None]
+        whole = others + mine[:, None, None]
+        odds = log_evidence_of(whole) - log_evidence_of(others)
+        odds = np.exp(odds - odds.max(axis=2, keepdims=True))
+        odds = (odds / odds.sum(axis=2, keepdims=True) / WALKERS).reshape(V, -1)
+        whole = whole.reshape(V, -1, h + m + 1)
+        inverse = np.linalg.inv(whole[..., cell] + PRIOR * np.eye(m))
+        weights = (inverse @ whole[..., h : h + m, None])[..., 0]
+        offer = problem.round(t, seed)
+        X = offer.contexts.reshape(V, 1, scenarios.ACTIONS, m)
+        means = (X @ weights[..., None])[..., 0]
+        variances = scenarios.NOISE**2 * (X @ inverse * X).sum(axis=-1)
+        mean = (odds[..., None] * means).sum(axis=1)
+        square = (odds[..., None] * (variances + means**2)).sum(axis=1)
+        bounds = mean + np.sqrt(np.maximum(square - mean**2, 0.0))
+        chosen = offer.starts + first_best(bounds)
+        best = np.maximum.reduceat(offer.expected, offer.starts)
+        regret += float((best - offer.expected[chosen]).mean())
+        x, y = offer.contexts[chosen], offer.rewards[chosen][:, None]
+        heard[t] = heard[t - 1] + np.hstack([x[:, i] * x[:, j], x * y, y**2])
+    return regret
+
+
+class Views:
+    """Of whom does each agent hear, and how late? Itself last; (V, N), padded."""
+
+    def __init__(self, distances: np.ndarray, ttl: int) -> None:
+        near = distances <= ttl
+        self.size = near.sum(axis=1)
+        # by distance from behind: the agent itself, at 0, comes last
+        order = np.argsort(np.where(near, -distances, 1.0), axis=1, kind="stable")
+        self.agents = order[:, : self.size.max()]
+        self.there = np.arange(self.agents.shape[1]) < self.size[:, None]
+        lags = np.maximum(np.take_along_axis(distances, self.agents, axis=1), 1)
+        self.lags = np.where(self.there, lags, 1).astype(np.int64)
+
+
+def sweeps_in(t: int) -> int:
+    """How often does everyone choose again in a round? Most is open early on."""
+    if t <= 20:
+        return 3 * (t > 1)
+    return int(t <= 40 or t % 4 == 0)
+
+
+def pooled(labels: np.ndarray, rows: np.ndarray, G: int) -> np.ndarray:
+    """Sum rows (V, N, p) over the agents of each cluster: (V, walkers, G, p)."""
+    V, C, N = labels.shape
+    inside = (labels[:, :, None] == np.arange(G)[:, None]).astype(np.float64)
+    return (inside.reshape(V, C * G, N) @ rows).reshape(V, C, G, -1)
+
+
+def in_place(labels: np.ndarray, views: Views, G: int) -> np.ndarray:
+    """Return 1 where the asking agent is: (V, walkers, G, 1)."""
+    own = labels[np.arange(len(labels)), :, views.size - 1]
+    return (own[..., None] == np.arange(G))[..., None].astype(np.float64)
+
+
+def log_evidence_of(sums: np.ndarray) -> np.ndarray:
+    """Return the log evidence of clusters with some sums, but for what all share: (…, p) -> (…)."""
+    columns = sums.reshape(-1, sums.shape[-1]).T.copy(order="C")
+    noise, ratio = np.full((2, columns.shape[1]), [[scenarios.NOISE**2], [PRIOR]])
+    return log_normaliser(columns, scenarios.DIM, noise, ratio).reshape(sums.shape[:-1])
+
+
+def sweep(
+    views: Views, rows: np.ndarray, labels: np.ndarray, G: int, rng: np.random.Generator
+) -> None:
+    """Let every agent of every walker choose its cluster again, one after the other."""
+    sums = pooled(labels, rows, G)
+    value = log_evidence_of(sums)
+    for a in range(labels.shape[2]):
+        v, w = (at.reshape(-1) for at in np.indices(labels.shape[:2])[:, views.size > a])
+        row, old = rows[v, a], labels[v, w, a]
+        back = value[v, w, old]
+        sums[v, w, old] -= row
+        joined = sums[v, w] + row[:, None]
+        k = np.arange(len(v))
+        joined[k, old] = sums[v, w, old]  # what it leaves, in the place of what is known
+        worth = log_evidence_of(joined)
+        value[v, w, old] = worth[k, old]
+        worth[k, old] = back
+        gain = worth - value[v, w]
+        below = np.exp(gain - gain.max(axis=1, keepdims=True)).cumsum(axis=1)
+        new = (below < below[:, -1:] * (1.0 - rng.random(len(v)))[:, None]).sum(axis=1)
+        labels[v, w, a] = new
+        sums[v, w, new] += row
+        value[v, w, new] = worth[k, new]
+
+
+PLAYERS = {
+    play.__name__: play
+    for play in (
+        started_from_the_truth,
+        told_the_others,
+        bayes_told_the_others,
+        bayes_told_how_many,
     )
-    with (
-        patch.object(evidence, "levels", known),
-        patch.multiple(partitions, _WALKERS=WALKERS, SHARES=SHARES),
-    ):
-        run = cb.play(problem, policy, rounds=scenarios.ROUNDS, seed=seed)
-    return float(run.regret_per_agent[-1])
+}
 
 
-def told(settings: list[str]) -> None:
-    """Print how much is closed by who is told about the true groups."""
+def main() -> None:
+    """Print how much is closed, by whom, in some settings."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("settings", nargs="+", choices=scenarios.SETTINGS)
+    parser.add_argument("--only", nargs="+", choices=PLAYERS, default=list(PLAYERS))
+    options = parser.parse_args()
     done = scenarios.read()
-    for setting in settings:
+    for setting in options.settings:
         alone, oracle = (
             np.array([done[setting, "a", policy, name, seed] for seed in range(scenarios.TRIALS)])
             for policy, name in (("any", "alone"), ("eager", "oracle"))
         )
-        for play in (started_from_the_truth, told_the_others, bayes_told_the_others):
-            found = np.array([play(setting, seed) for seed in range(scenarios.TRIALS)])
-            value, half = scenarios.gap_closed(alone, found, oracle)
-            name = play.__name__.replace("_", " ")
-            print(f"{setting}, (a), {name}: {scenarios.interval(found)}, "
-                  f"{value:.0f}% ± {half:.0f}%", flush=True)  # fmt: skip
-
-
-def drawn(settings: list[str], trials: int) -> None:
-    """Print how much is closed by default, and by who draws for long and knows noise and prior."""
-    seeds = range(SEED, SEED + trials)
-    for setting in settings:
-        alone, oracle, ours = (
-            np.array([scenarios.trial(setting, "a", "eager", name, seed) for seed in seeds])
-            for name in ("alone", "oracle", "evidence")
-        )
-        best = np.array([drawn_for_long(setting, seed) for seed in seeds])
-        for name, found in (("as it is", ours), ("drawn for long", best)):
-            value = 100 * (alone - found).sum() / (alone - oracle).sum()
-            print(f"{setting}, (a), seeds {seeds[0]} to {seeds[-1]}, {name}: {value:.1f}%",
-                  flush=True)  # fmt: skip
-
-
-def main() -> None:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, text in (("told", "who is told of the true groups"), ("drawn", "who draws for long")):
-        command = commands.add_parser(name, help=text)
-        command.add_argument("settings", nargs="+", choices=scenarios.SETTINGS)
-        if name == "drawn":
-            command.add_argument("--trials", type=int, default=TRIALS)
-    options = parser.parse_args()
-    if options.command == "told":
-        told(options.settings)
-    else:
-        drawn(options.settings, options.trials)
+        for name in options.only:
+            found = np.array([PLAYERS[name](setting, seed) for seed in range(scenarios.TRIALS)])
+            value, error = scenarios.gap_closed(alone, found, oracle)
+            print(f"{setting}, (a), {name.replace('_', ' ')}: {scenarios.interval(found)}, "
+                  f"{value:.1f}% ± {error:.1f}%", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
