@@ -387,7 +387,7 @@ def worth(done: dict[Job, float], setting: str, scenario: str, policy: str, meth
         value, half = gap_closed(alone_, 2 * alone_ - mine, np.zeros(TRIALS))
         return f"{value:+.1f}% ± {half:.1f}%"
     value, half = gap_closed(alone_, mine, oracle_)
-    return f"{value:.0f}% ± {half:.0f}%"
+    return f"{value:.1f}% ± {half:.1f}%"
 
 
 def less(done: dict[Job, float], setting: str, scenario: str, policy: str, method: str) -> str:
