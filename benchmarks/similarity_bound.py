@@ -16,6 +16,7 @@ import numpy as np
 
 import similarity as scenarios
 from coopbandits.act import first_best
+from coopbandits.problems.problem import Round
 from coopbandits.similarity.evidence import EvidenceLearner
 from coopbandits.similarity.groups import Groups, log_normaliser
 from coopbandits.statistics import half
@@ -105,19 +106,32 @@ def bayes_told_the_others(setting: str, seed: int) -> float:
         odds = np.exp(odds - odds.max(axis=1, keepdims=True))
         odds /= odds.sum(axis=1, keepdims=True)
         offer = problem.round(t, seed)
-        X = offer.contexts.reshape(V, 1, scenarios.ACTIONS, scenarios.DIM)
-        means = (X @ np.linalg.solve(whole, h[..., None]))[..., 0]  # (V, G, actions)
-        variances = scenarios.NOISE**2 * (X @ np.linalg.inv(whole) * X).sum(axis=-1)
-        mean = (odds[..., None] * means).sum(axis=1)
-        square = (odds[..., None] * (variances + means**2)).sum(axis=1)
-        bounds = mean + np.sqrt(np.maximum(square - mean**2, 0.0))
-        rows = offer.starts + first_best(bounds)
-        best = np.maximum.reduceat(offer.expected, offer.starts)
-        regret += float((best - offer.expected[rows]).mean())
+        rows = chosen(offer, odds, whole, h)
+        regret += lost(offer, rows)
         x, y = offer.contexts[rows], offer.rewards[rows]
         S[t] = S[t - 1] + (x[:, :, None] * x[:, None, :]).reshape(V, -1)
         b[t] = b[t - 1] + x * y[:, None]
     return regret
+
+
+def chosen(offer: Round, odds: np.ndarray, P: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Take the action whose mean and deviation under a mixture add up to most: rows (V,).
+
+    Weights are N(P⁻¹h, σ²P⁻¹) with some odds: (V, k, d, d), (V, k, d), (V, k).
+    """
+    X = offer.contexts.reshape(len(P), 1, scenarios.ACTIONS, scenarios.DIM)
+    means = (X @ np.linalg.solve(P, h[..., None]))[..., 0]  # (V, k, actions)
+    variances = scenarios.NOISE**2 * (X @ np.linalg.inv(P) * X).sum(axis=-1)
+    mean = (odds[..., None] * means).sum(axis=1)
+    square = (odds[..., None] * (variances + means**2)).sum(axis=1)
+    bounds = mean + np.sqrt(np.maximum(square - mean**2, 0.0))
+    return np.asarray(offer.starts + first_best(bounds))
+
+
+def lost(offer: Round, rows: np.ndarray) -> float:
+    """Return the mean regret of what was chosen."""
+    best = np.maximum.reduceat(offer.expected, offer.starts)
+    return float((best - offer.expected[rows]).mean())
 
 
 def log_evidence(P: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -153,19 +167,11 @@ def bayes_told_how_many(setting: str, seed: int) -> float:
         odds = np.exp(odds - odds.max(axis=2, keepdims=True))
         odds = (odds / odds.sum(axis=2, keepdims=True) / WALKERS).reshape(V, -1)
         whole = whole.reshape(V, -1, h + m + 1)
-        inverse = np.linalg.inv(whole[..., cell] + PRIOR * np.eye(m))
-        weights = (inverse @ whole[..., h : h + m, None])[..., 0]
         offer = problem.round(t, seed)
-        X = offer.contexts.reshape(V, 1, scenarios.ACTIONS, m)
-        means = (X @ weights[..., None])[..., 0]
-        variances = scenarios.NOISE**2 * (X @ inverse * X).sum(axis=-1)
-        mean = (odds[..., None] * means).sum(axis=1)
-        square = (odds[..., None] * (variances + means**2)).sum(axis=1)
-        bounds = mean + np.sqrt(np.maximum(square - mean**2, 0.0))
-        chosen = offer.starts + first_best(bounds)
-        best = np.maximum.reduceat(offer.expected, offer.starts)
-        regret += float((best - offer.expected[chosen]).mean())
-        x, y = offer.contexts[chosen], offer.rewards[chosen][:, None]
+        P = whole[..., cell] + PRIOR * np.eye(m)
+        taken = chosen(offer, odds, P, whole[..., h : h + m])
+        regret += lost(offer, taken)
+        x, y = offer.contexts[taken], offer.rewards[taken][:, None]
         heard[t] = heard[t - 1] + np.hstack([x[:, i] * x[:, j], x * y, y**2])
     return regret
 
