@@ -8,7 +8,7 @@ The setting: linear rewards, d = 10, 8 actions a round on
 the unit sphere, noise 0.3, 120 rounds, ridge 1, eta 0.3. Every trial draws its own network, tasks,
 contexts and noise from its seed; all methods of a trial share them. Seeds 0 … are reported; the
 bandwidth of MeanEmbedding is chosen on seeds 1000 … and nothing else was
-tuned on either, but for one choice that docs/similarity.md names.
+tuned on either, but for two choices that docs/similarity.md names.
 """
 
 import argparse
