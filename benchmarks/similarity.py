@@ -56,6 +56,7 @@ ROWS = {
     "`MeanEmbedding`, best σ_z": "embedding",
     "`Learned`": "learned",
     "**`Evidence`**": "evidence",
+    "`Evidence` at 1aed818": "evidence 1aed818",
     "`Evidence` at 225edf2": "evidence 225edf2",
     "`Evidence(partitions=0, growth=1.5)`": "groups",
 }
@@ -313,6 +314,7 @@ def table() -> None:
     done = read()
     ours = {
         "": "evidence",
+        ", at 1aed818": "evidence 1aed818",
         ", at 225edf2": "evidence 225edf2",
         ", `partitions=0, growth=1.5`": "groups",
     }

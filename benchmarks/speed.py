@@ -261,7 +261,8 @@ def rbf_problem(agents: int, seed: int) -> Any:
 
 def sparse() -> Row:
     """Eager, RBF, Evidence, ER(200, 0.7), T = 500, sparse."""
-    policy = cb.EagerKernelUCB(kernel=RBF, similarity=cb.similarity.Evidence(growth=1.5), eta=0.3)
+    similarity = cb.similarity.Evidence(partitions=0, growth=1.5)
+    policy = cb.EagerKernelUCB(kernel=RBF, similarity=similarity, eta=0.3)
     run, seconds = timed(rbf_problem(200, 0), policy, 500, 0, engine="sparse")
     return {"seconds": seconds, "regret": run.regret_per_agent[-1]}
 

@@ -62,7 +62,7 @@ class Unlearnt:
 
     refresh: str = "growing"
     growth: float = 1.25
-    early: int = 0
+    early: tuple[int, int] = (12, 0)
 
     def learner(self, kernel, network):
         return self

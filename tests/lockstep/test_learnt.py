@@ -94,7 +94,7 @@ def literal_embedding(k, bandwidth, unbiased=False):
 def test_mean_embeddings_take_the_literal_estimators_decisions(
     name, algorithm, ttl, refresh, monkeypatch
 ):
-    monkeypatch.setattr("coopbandits.similarity.similarity._EARLY", 0)
+    monkeypatch.setattr(MeanEmbedding, "early", (0, 0))
     network, seed = NETWORKS[name], 4
     problem = ragged(network, seed)
     make = {"coop": cb.CoopKernelUCB, "eager": cb.EagerKernelUCB}[algorithm]

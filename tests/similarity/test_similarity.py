@@ -117,7 +117,7 @@ def test_loadings_give_back_any_kernel_matrix(rng):
 def test_growing_refreshes_grow():
     """Each time up to 12 observations from each agent, then at each growth-fold number.
 
-    Where partitions may be drawn, each time up to 360 observations, too.
+    Where partitions may be drawn, each time up to 20 from each, and up to 360 observations in all.
     """
 
     def times(similarity):
@@ -132,8 +132,8 @@ def test_growing_refreshes_grow():
     assert times(cb.similarity.Evidence(partitions=0, growth=1.5)) == once
     assert times(cb.similarity.Learned()) == once
     assert times(cb.similarity.Evidence()) == [*range(1, 91)]
-    many = cb.similarity.Evidence(), np.array([361]), np.array([360]), np.array([31])
-    assert is_due(*many).tolist() == [True]  # 372 are 12 from each
+    many = cb.similarity.Evidence(growth=1.5), np.array([379, 380, 381]), np.full(3, 378)
+    assert is_due(*many, np.full(3, 19)).tolist() == [True, True, False]  # 380 are 20 from each
     each = cb.similarity.Evidence(refresh="every round")
     known = np.array([4, 100, 101])
     due = is_due(each, known, np.array([4, 99, 101]), np.array([1, 1, 1]))

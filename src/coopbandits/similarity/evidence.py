@@ -22,7 +22,13 @@ from coopbandits.similarity.groups import CLOSE, Groups
 from coopbandits.similarity.laws import Contexts
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.search import best
-from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
+from coopbandits.similarity.similarity import (
+    EARLY,
+    Loadings,
+    Views,
+    settle_noise,
+    settle_refresh,
+)
 from coopbandits.statistics import Statistics
 
 # Views are worked on in batches of about this many numbers.
@@ -30,9 +36,9 @@ _BATCH = 1_000_000
 # Up to so many features groups are sought thoroughly, and partitions drawn as far as is asked; with
 # more features partitions of no more than a handful of agents are drawn.
 _FEATURES, _HANDFUL = 16, 24
-# Where partitions may be drawn, it is early up to so many observations: draws among a few agents,
-# who know little for long, are cheap, and worth repeating.
-_EARLY = 360
+# Unless groups are to be found quickly, it is early up to so many observations from each agent, and
+# in all: draws among a few agents, who know little for long, are cheap, and worth repeating.
+_EARLY = (20, 360)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,8 @@ class Evidence:
             features of the sender's decision set (m more numbers).
         features: The basis that stands for K_x; exact for linear kernels, Fourier(64) otherwise.
         refresh: "growing" (early on each time, then at each `growth`-fold number of observations)
-            or "every round". Early is up to 12 observations from each agent heard from, on average,
-            and up to 360 in all, unless `partitions` is 0.
+            or "every round". Early is up to 20 observations from each agent heard from, on average,
+            and up to 360 in all; with `partitions=0` up to 12 from each.
         growth: See `refresh`.
         partitions: Where no more than so many agents are known, the asking one included, draw
             ways to group them instead of taking the best: better among a few, and slower. K_z is
@@ -64,7 +70,7 @@ class Evidence:
     contexts: bool = True
     features: Basis | None = None
     refresh: str = "growing"
-    growth: float = 1.25
+    growth: float = 1.1
     partitions: int = 64
 
     def __post_init__(self) -> None:
@@ -78,9 +84,9 @@ class Evidence:
         object.__setattr__(self, "partitions", partitions)
 
     @property
-    def early(self) -> int:
-        """Up to how many observations K_z is estimated at every decision, at least."""
-        return _EARLY if self.partitions else 0
+    def early(self) -> tuple[int, int]:
+        """Up to how many observations from each, and in all, K_z is estimated at every decision."""
+        return _EARLY if self.partitions else EARLY
 
     def learner(self, kernel: Kernel, network: Network) -> "EvidenceLearner":
         """Make what learns K_z."""

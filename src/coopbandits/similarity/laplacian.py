@@ -14,7 +14,13 @@ from coopbandits.network import Network
 from coopbandits.similarity.groups import CLOSE
 from coopbandits.similarity.learned import RewardLearner
 from coopbandits.similarity.levels import levels, outlandish
-from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
+from coopbandits.similarity.similarity import (
+    EARLY,
+    Loadings,
+    Views,
+    settle_noise,
+    settle_refresh,
+)
 from coopbandits.statistics import Statistics, joint_log_evidence
 
 
@@ -76,7 +82,7 @@ class LearntLaplacian:
     features: Basis | None = None
     refresh: str = "growing"
     growth: float = 1.5
-    early: ClassVar[int] = 0
+    early: ClassVar[tuple[int, int]] = EARLY
 
     def __post_init__(self) -> None:
         if not self.rhos:

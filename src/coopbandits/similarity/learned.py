@@ -16,7 +16,13 @@ from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.levels import levels, outlandish
-from coopbandits.similarity.similarity import Loadings, Views, settle_noise, settle_refresh
+from coopbandits.similarity.similarity import (
+    EARLY,
+    Loadings,
+    Views,
+    settle_noise,
+    settle_refresh,
+)
 from coopbandits.statistics import Statistics, coupled, log_product
 
 # Views are worked on in blocks of about this many numbers, which fit into a processor's cache.
@@ -46,7 +52,7 @@ class Learned:
     features: Basis | None = None
     refresh: str = "growing"
     growth: float = 1.5
-    early: ClassVar[int] = 0
+    early: ClassVar[tuple[int, int]] = EARLY
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rank", as_count(self.rank, "rank"))

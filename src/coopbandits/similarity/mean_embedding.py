@@ -24,6 +24,7 @@ from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel, as_kernel, diagonal_gradient_of, gradient_of
 from coopbandits.network import Network
 from coopbandits.similarity.similarity import (
+    EARLY,
     REFRESH,
     Loadings,
     Views,
@@ -70,7 +71,7 @@ class MeanEmbedding:
     features: Basis | None = None
     refresh: str = "growing"
     growth: float = 1.5
-    early: ClassVar[int] = 0
+    early: ClassVar[tuple[int, int]] = EARLY
 
     def __post_init__(self) -> None:
         if self.bandwidth != "median":

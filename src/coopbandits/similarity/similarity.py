@@ -26,10 +26,10 @@ from coopbandits.network import Network
 
 REFRESH = ("every round", "growing", "frozen")
 _SMALLEST_SCALE = 1e-50
-# Under "growing" K_z is estimated at every decision until an agent has heard this many observations
-# from each it listens to, on average: these are the rounds in which most is learnt about K_z. A
-# learnt similarity may ask for more.
-_EARLY = 12
+# Under "growing" K_z is estimated at every decision until an agent has heard so many observations
+# from each it listens to, on average, and so many in all: these are the rounds in which most is
+# learnt about K_z. A learnt similarity may ask for more.
+EARLY = (12, 0)
 # Views are worked on together that are at least this share as wide as the widest of them.
 _ALIKE = 0.75
 
@@ -58,8 +58,11 @@ class Learnt(Protocol):
         ...
 
     @property
-    def early(self) -> int:
-        """Under "growing": up to how many observations K_z is estimated at every decision."""
+    def early(self) -> tuple[int, int]:
+        """Under "growing": up to how many observations K_z is estimated at every decision.
+
+        From each agent heard from, on average; and in all, if that is more.
+        """
         ...
 
     def learner(self, kernel: Kernel, network: Network) -> "Learner":
@@ -266,7 +269,8 @@ def is_due(similarity: Learnt, known: IntArray, last: IntArray, sources: IntArra
         last: (B,) how many were at the last estimate.
         sources: (B,) from how many agents.
     """
-    early = known <= np.maximum(_EARLY * sources, similarity.early)
+    each, in_all = similarity.early
+    early = known <= np.maximum(each * sources, in_all)
     if similarity.refresh == "every round":
         early = np.ones_like(early)
     return np.asarray((known > last) & (early | (known >= similarity.growth * last)))
