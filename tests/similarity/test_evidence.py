@@ -203,8 +203,8 @@ def test_a_view_by_itself_and_among_others_is_the_same(rng, similarity):
 @pytest.mark.parametrize(
     ("similarity", "n", "known", "V"),
     [
-        pytest.param(Evidence(), 1, 25, 64, id="drawn"),
-        pytest.param(Evidence(partitions=8), 6, 25, 32, id="sought thoroughly"),
+        pytest.param(Evidence(partitions=64), 1, 25, 64, id="drawn"),
+        pytest.param(Evidence(), 6, 25, 32, id="drawn at once"),
         pytest.param(Evidence(partitions=1, groups=1), 6, 4, 5, id="one group"),
     ],
 )

@@ -19,7 +19,7 @@ def patient(monkeypatch):
     monkeypatch.setattr(partitions, "_WARMING", 10)
     monkeypatch.setattr(partitions, "_KEPT", 200)
     monkeypatch.setattr(found, "_SMALLEST", 0.0)
-    monkeypatch.setattr(found, "HYPOTHESES", 1000)
+    monkeypatch.setattr(found, "_OF_FEW", 1000)
     levels = (np.array([NOISE**2]), np.array([NOISE**2 / SIGNAL**2]))
     monkeypatch.setattr(evidence, "levels", lambda *_: levels)
 
@@ -146,17 +146,6 @@ def test_where_all_are_the_same_most_draws_have_them_together(rng):
     assert row.min() > 0.8  # each of 16 draws counts for 0.06
 
 
-def test_views_of_more_agents_than_that_are_left_to_the_groups(rng):
-    samples = linear_samples(rng, tasks(rng, 2)[np.arange(6) % 2], n=4)
-    learners = [learner_of(Evidence(partitions=n), 6) for n in (0, 5, 6)]
-    quick, groups, drawn = (one.estimate(view(one, samples, 0)) for one in learners)
-    assert len(quick.view) == 1
-    assert 1 < len(groups.view) <= 13  # one of twelve groups, or none
-    assert groups.U.shape[2] == 1
-    assert len(drawn.view) > 1
-    assert drawn.U.shape != groups.U.shape or np.abs(drawn.expected - groups.expected).max() > 0.01
-
-
 def test_with_many_features_no_more_than_a_handful_are_drawn(monkeypatch, rng):
     samples = linear_samples(rng, tasks(rng, 2, dim=17)[np.arange(6) % 2], n=4)
     quick = K_z_of(Evidence(partitions=0), samples)
@@ -196,7 +185,7 @@ def test_strangers_stay_strangers_where_tasks_vary_smoothly(rng):
         drawn = partitions.Companies(
             nobody, np.empty((0, 9), dtype=bool), np.empty(0), smooth[None], np.ones(1)
         )
-        (U,) = found.loaded(drawn, np.arange(9)[None], np.array([0]), 11).U
+        (U,) = found.loaded(drawn, np.arange(9)[None], np.array([0]), 11, 16, 0.02).U
         known = np.append(smooth[0] >= 0.02, [False, False])
         np.testing.assert_array_equal((U != 0).any(axis=1), known)
 
@@ -212,7 +201,8 @@ def test_parts_as_large_as_each_other_are_cut_the_same_whatever_the_padding():
         drawn = partitions.Companies(
             nobody, np.empty((0, columns), dtype=bool), np.empty(0), padded[None], np.ones(1)
         )
-        return found.loaded(drawn, np.arange(columns)[None], np.array([0]), 40).matrix[0]
+        places = np.arange(columns)[None]
+        return found.loaded(drawn, places, np.array([0]), 40, 16, 0.02).matrix[0]
 
     np.testing.assert_allclose(cut(30), cut(37), atol=1e-9)
     assert (cut(30)[:30, :30] < smooth - 0.01).any()

@@ -3,8 +3,8 @@ r"""K_z from what the data say, rewards included: who is in whose group, and how
 Ours, not the paper's. A mean embedding sees contexts only; agents with one law of contexts and
 different tasks differ in it only by what they choose. `Evidence` compares marginal likelihoods of
 the agents' rewards. `groups.py` has the model, `search.py` how groups are sought, `partitions.py`
-how groupings are drawn among a few agents, `laws.py` what contexts say, `levels.py` how the noise
-level is learnt, `found.py` how K_z follows.
+how groupings are drawn among a few agents, `crowds.py` among many, `laws.py` what contexts say,
+`levels.py` how the noise level is learnt, `found.py` how K_z follows.
 """
 
 from dataclasses import dataclass, replace
@@ -58,11 +58,11 @@ class Evidence:
             or "every round". Early is up to 20 observations from each agent heard from, on average,
             and up to 360 in all; with `partitions=0` up to 12 from each.
         growth: See `refresh`.
-        partitions: Where no more than so many agents are known, the asking one included, draw
-            ways to group them instead of taking the best: better among a few, and slower. K_z is
-            one of several then, as it is of the groups of many; beliefs are a mixture. With 0 there
-            is one K_z, of groups that are found quickly. With more than 16 features only up to 24
-            agents are drawn, and the groups of many are found quickly.
+        partitions: Where no more than so many agents are known, the asking one included, ways to
+            group them are drawn agent by agent: better among a few, and slower. Where more are,
+            from the best groups on, everyone at once. K_z is one of several; beliefs are a mixture.
+            With 0 there is one K_z, of groups that are found quickly. With more than 16 features
+            only up to 24 agents are drawn, and the groups of many are found quickly.
     """
 
     noise: float | None = None
@@ -71,7 +71,7 @@ class Evidence:
     features: Basis | None = None
     refresh: str = "growing"
     growth: float = 1.1
-    partitions: int = 64
+    partitions: int = 16
 
     def __post_init__(self) -> None:
         settle_noise(self)
@@ -215,7 +215,9 @@ class EvidenceLearner:
             me=views.me,
             seeds=np.stack([views.agents[mine], known.astype(np.int64)], axis=1),
         )
-        return found.loadings(few, separate=not quick)
+        # where laws of contexts say who is with whom, the best groups are sure enough
+        crowd = many & members[mine] & ~by_contexts & (not quick)
+        return found.loadings(few, crowd, separate=not quick)
 
     def _start(self) -> Array:
         """Return an uneven start that depends on each agent alone, not on the view: (V, G)."""

@@ -1,4 +1,4 @@
-r"""K_z out of what was found: of groups, or among a few agents of drawn partitions.
+r"""K_z out of what was found: of groups, or of groupings that were drawn.
 
 With R_ug the probability that u is in group g, and ρ the correlation within groups,
 
@@ -6,7 +6,7 @@ With R_ug the probability that u is in group g, and ρ the correlation within gr
 
 so K_z(u, w) is ρ times the probability that u and w are in one group, and what is uncertain is an
 agent's own. Where groups are sought thoroughly there are several K_z instead, one for each group in
-which the asking agent may be; where partitions are drawn, one for each company: ρ between those in
+which the asking agent may be; where groupings are drawn, one for each company: ρ between those in
 it, everyone else apart.
 
 Leading axes: B views; N agents; G groups.
@@ -17,14 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.similarity.crowds import Many
 from coopbandits.similarity.groups import CORRELATIONS, Groups, log_normaliser
 from coopbandits.similarity.partitions import Companies, Few, LogEvidence
 from coopbandits.similarity.similarity import Loadings
 
 # Odds below this are none, and what is as certain is certain: strangers are strangers then.
 _SMALLEST = 0.02
-# The most companies that a view keeps.
-HYPOTHESES = 16
+# The most companies that a view keeps: of a few agents, and of many.
+_OF_FEW, HYPOTHESES = 16, 24
+# Among many hardly two draws are the same, and odds are spread thinner.
+_RAREST = 0.004
 # The most parts of a K_z where tasks vary smoothly.
 PARTS = 12
 _UNEVEN, _GOLDEN = 1e-3, (5**0.5 - 1) / 2
@@ -40,7 +43,7 @@ class Found:
 
     Attributes:
         groups: What the agents' data say, under ρ = 1.
-        places: (B, N, G) how likely each agent is in each group, where partitions are not drawn.
+        places: (B, N, G) how likely each agent is in each group of the best grouping, if sought.
         rho: (B,) the correlation within groups, likewise.
         members: (B, N) the agents that anything is known of, the asking one included.
         me: (B,) the column of the agent that asks.
@@ -54,27 +57,63 @@ class Found:
     me: IntArray
     seeds: IntArray
 
-    def loadings(self, few: BoolArray, *, separate: bool) -> Loadings:
-        """Return K_z, of drawn partitions where a few agents are known: (B,).
+    def loadings(self, few: BoolArray, crowd: BoolArray, *, separate: bool) -> Loadings:
+        """Return K_z, of what is drawn among a few agents, or in a crowd: (B,), (B,).
 
         Elsewhere it is of groups: one, or if they are separate one for each.
         """
-        rest, parts = np.flatnonzero(~few), []
+        rest, parts = np.flatnonzero(~few & ~crowd), []
         if rest.size:
             left = self._take(rest)
             made = each if separate else packed
             parts.append((rest, made(left.places, left.rho, left.me)))
         for some in self._portions(np.flatnonzero(few)):
             parts.append((some, self._take(some)._drawn()))
+        for rho in CORRELATIONS:
+            for some in self._portions(np.flatnonzero(crowd & (self.rho == rho))):
+                parts.append((some, self._take(some)._drawn_at_once(rho)))
         return Loadings.gathered(self.members.shape, parts)
 
     def _drawn(self) -> Loadings:
         """Draw in whose company the asking agent may be: each is a K_z, all others apart."""
-        B, N, _ = self.places.shape
+        at = self._there()
+        few = self._few((np.arange(len(at))[:, None], at))
+        return loaded(few.companies(), at, few.me, self.members.shape[1], _OF_FEW, _SMALLEST)
+
+    def _drawn_at_once(self, rho: float) -> Loadings:
+        """Do the same among many, of one ρ: from the best groups on, everyone at once."""
+        at = self._there()
+        many = self._many((np.arange(len(at))[:, None], at), rho)
+        N = self.members.shape[1]
+        whole = loaded(many.companies(), at, many.me, N, HYPOTHESES, _RAREST)
+        return Loadings(
+            np.sqrt(rho) * whole.U, 1.0 - rho * (1.0 - whole.delta), whole.view, whole.weight
+        )
+
+    def _there(self) -> IntArray:
+        """Return where those are that anything is known of, then others to fill up: (B, most)."""
         most = int(self.members.sum(axis=1).max())
-        at = np.argsort(~self.members, axis=1, kind="stable")[:, :most]
-        few = self._few((np.arange(B)[:, None], at))
-        return loaded(few.companies(), at, few.me, N)
+        return np.argsort(~self.members, axis=1, kind="stable")[:, :most]
+
+    def _many(self, at: tuple[IntArray, IntArray], rho: float) -> Many:
+        """Lay out what groupings of the agents at some places are drawn from, under one ρ."""
+        groups, places, members = self.groups.under(rho), self.places[at], self.members[at]
+        G = places.shape[2]
+        rows = groups.shared.compact[at] * members[..., None]
+        level = np.repeat(groups.noise, members.shape[1]), np.repeat(groups.ratio, members.shape[1])
+        columns = np.ascontiguousarray(rows.reshape(-1, rows.shape[2]).T)
+        loner = 1.0 - places.sum(axis=2) > places.max(axis=2)
+        return Many(
+            rows=rows,
+            own=log_normaliser(columns, groups.shared.b.shape[-1], *level).reshape(members.shape),
+            noise=groups.noise,
+            ratio=groups.ratio,
+            groups=G,
+            start=np.where(loner, G, places.argmax(axis=2)),
+            members=members,
+            me=(at[1] == self.me[:, None]).argmax(axis=1),
+            seeds=self.seeds,
+        )
 
     def _few(self, at: tuple[IntArray, IntArray]) -> Few:
         """Lay out what partitions of the agents at some places are drawn from."""
@@ -127,7 +166,14 @@ class Found:
         )
 
 
-def loaded(companies: Companies, at: IntArray, me: IntArray, N: int) -> Loadings:
+def loaded(
+    companies: Companies,
+    at: IntArray,
+    me: IntArray,
+    N: int,
+    most: int,
+    least: float,
+) -> Loadings:
     """Make a K_z of each company, and one of all draws in which tasks vary smoothly.
 
     Whom the asking agent has next to nothing in common with is on its own.
@@ -137,8 +183,10 @@ def loaded(companies: Companies, at: IntArray, me: IntArray, N: int) -> Loadings
         at: (B, most) the places of their columns.
         me: (B,) the column of the agent that asks, among these.
         N: How many agents a view has.
+        most: How many companies a view keeps.
+        least: How likely these are.
     """
-    B, most = at.shape
+    B, here = at.shape
     views, share = np.arange(B), companies.share.copy()
     weight = companies.weight.copy()
     known = companies.smooth[views, me] >= _SMALLEST
@@ -149,18 +197,18 @@ def loaded(companies: Companies, at: IntArray, me: IntArray, N: int) -> Loadings
     weight[alone] += share[companies.view[alone]]
     share[companies.view[alone]] = 0.0
     rank = np.arange(len(companies.view)) - np.searchsorted(companies.view, companies.view)
-    kept = (rank < HYPOTHESES) & (weight >= _SMALLEST)
+    kept = (rank < most) & (weight >= least)
     # where all are unlikely, the likeliest stays
     kept |= (rank == 0) & (share[companies.view] < _SMALLEST)
     smooth = np.flatnonzero(share >= _SMALLEST)
     inside = companies.members[kept]
-    width = min(most, PARTS) if smooth.size else 1
-    U = np.zeros((len(inside) + len(smooth), most, width))
+    width = min(here, PARTS) if smooth.size else 1
+    U = np.zeros((len(inside) + len(smooth), here, width))
     U[: len(inside), :, 0] = inside & (inside.sum(axis=1) > 1)[:, None]
     if smooth.size:
         some = known[smooth]
         # parts that are as large as each other are told apart by columns, not by padding
-        uneven = 1.0 + _UNEVEN * (np.arange(most) * _GOLDEN % 1.0)
+        uneven = 1.0 + _UNEVEN * (np.arange(here) * _GOLDEN % 1.0)
         alike = companies.smooth[smooth] * (some[:, :, None] & some[:, None, :])
         parts = Loadings.of(alike * uneven[:, None] * uneven).U[:, :, -width:] / uneven[:, None]
         size = (parts**2).sum(axis=1, keepdims=True)

@@ -87,16 +87,9 @@ class Few:
                 some = np.flatnonzero(walk.rho > 0)
                 np.add.at(smooth, walk.view[some], walk.together(some, odds))
                 np.add.at(share, walk.view[some], 1.0)
-        view, members, weight = (np.concatenate(part) for part in zip(*found, strict=True))
-        # the same company is one hypothesis
-        key = np.hstack([view[:, None], np.packbits(members, axis=1)])
-        _, first, same = np.unique(key, axis=0, return_index=True, return_inverse=True)
         draws = _WALKERS * _KEPT
-        total = np.bincount(same.reshape(-1), weight).astype(np.float64) / draws
-        order = np.lexsort([first, -total, view[first]])
-        first = first[order]
         smooth /= np.maximum(share, 1.0)[:, None, None]
-        return Companies(view[first], members[first], total[order], smooth, share / draws)
+        return Companies.of(found, draws, smooth, share / draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +109,24 @@ class Companies:
     weight: Array
     smooth: Array
     share: Array
+
+    @classmethod
+    def of(
+        cls,
+        found: list[tuple[IntArray, BoolArray, Array]],
+        draws: int,
+        smooth: Array,
+        share: Array,
+    ) -> "Companies":
+        """Put together what was found in so many draws: view, members and odds of each."""
+        view, members, odds = (np.concatenate(part) for part in zip(*found, strict=True))
+        # the same company is one hypothesis
+        key = np.hstack([view[:, None], np.packbits(members, axis=1)])
+        _, first, same = np.unique(key, axis=0, return_index=True, return_inverse=True)
+        total = np.bincount(same.reshape(-1), odds).astype(np.float64) / draws
+        order = np.lexsort([first, -total, view[first]])
+        first = first[order]
+        return cls(view[first], members[first], total[order], smooth, share)
 
 
 class _Walk:
