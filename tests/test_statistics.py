@@ -3,6 +3,7 @@ import pytest
 
 from coopbandits.statistics import (
     Statistics,
+    column_draws,
     column_halves,
     coupled,
     half,
@@ -115,6 +116,18 @@ def test_compact_columns_give_the_same_as_the_matrices(rng, m):
     found = column_halves(columns, m)
     expected = halves(statistics.S + 0.5 * np.eye(m), statistics.b, statistics.q + 1.0)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("m", [1, 4, 16])
+def test_draws_from_compact_columns_have_the_mean_and_the_covariance_asked_for(rng, m):
+    """A draw is linear in chance: of none it is P⁻¹h, and what chance adds has covariance P⁻¹."""
+    X, h = rng.normal(size=(2 * m, m)), rng.normal(size=m)
+    P = X.T @ X + 0.5 * np.eye(m)
+    columns = np.concatenate([P[half(m)[0], half(m)[1]], h])[:, None].repeat(m + 1, axis=1)
+    drawn = column_draws(columns, np.hstack([np.zeros((m, 1)), np.eye(m)]))
+    mean, root = drawn[:, 0], drawn[:, 1:] - drawn[:, :1]
+    np.testing.assert_allclose(mean, np.linalg.solve(P, h), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(root @ root.T, np.linalg.inv(P), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("m", [2, 20])

@@ -163,19 +163,41 @@ def column_halves(columns: Array, m: int) -> tuple[Array, Array]:
     P, h, bound = columns[: -m - 1], columns[-m - 1 : -1], columns[-1]
     if m > _SMALL:
         return halves(np.moveaxis(P[half(m)[2]], 2, 0), h.T, bound)
-    starts = np.cumsum([0, *range(m, 0, -1)])
-    rows = [P[start:stop] for start, stop in pairwise(starts)]  # each from its diagonal on
-    pivots, fit = np.empty_like(h), np.zeros_like(bound)
+    _, pivots = _eliminated(P, h)
+    return 0.5 * (h**2 / pivots).sum(axis=0), 0.5 * np.log(pivots).sum(axis=0)
+
+
+def column_draws(columns: Array, chance: Array) -> Array:
+    """Return P⁻¹h + P^(−½)z from columns of a small P's different numbers and h: (m, k).
+
+    With z standard normal, (m, k), that is a draw of N(P⁻¹h, P⁻¹). The columns are scratch then.
+    """
+    m = len(chance)
+    P, h = columns[:-m], columns[-m:]
+    rows, pivots = _eliminated(P, h)
+    drawn = h + np.sqrt(pivots) * chance
+    for j in range(m - 1, -1, -1):
+        drawn[j] -= (rows[j][1:] * drawn[j + 1 :]).sum(axis=0)
+        drawn[j] /= pivots[j]
+    return drawn
+
+
+def _eliminated(P: Array, h: Array) -> tuple[list[Array], Array]:
+    """Eliminate k small P = LDLᵀ row by row, in place: (m(m + 1)/2, k), (m, k).
+
+    Returns the rows of DLᵀ, each from its diagonal on, and D (m, k). h becomes L⁻¹h.
+    """
+    starts = np.cumsum([0, *range(len(h), 0, -1)])
+    rows = [P[start:stop] for start, stop in pairwise(starts)]
     for j, row in enumerate(rows):
-        pivots[j] = row[0]
         scaled = row[1:] / row[0]
-        fit += h[j] ** 2 / row[0]
         h[j + 1 :] -= scaled * h[j]
         for i, factor in enumerate(scaled, start=1):
             rows[j + i] -= factor * row[i:]
+    pivots = np.stack([row[0] for row in rows])
     if not (pivots > 0).all():
         raise np.linalg.LinAlgError("a matrix is not positive definite")
-    return 0.5 * fit, 0.5 * np.log(pivots).sum(axis=0)
+    return rows, pivots
 
 
 def log_product(values: Array, axis: int = -1) -> Array:

@@ -17,6 +17,7 @@ Axes: B views, C walkers in each; N agents; G groups, one more being on one's ow
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import isqrt
 
 import numpy as np
@@ -24,7 +25,7 @@ import numpy as np
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.similarity.groups import log_normaliser
 from coopbandits.similarity.partitions import Companies
-from coopbandits.statistics import half
+from coopbandits.statistics import column_draws, half
 
 _WALKERS, _WARMING, _KEPT = 4, 12, 3
 # Of so many sweeps, once everyone has settled, the last is kept.
@@ -79,32 +80,35 @@ class Many:
         """Let everyone choose again: (B, C, N)."""
         B, C, N = slot.shape
         G, m = self.groups, self._m
-        i, j, cell = half(m)
-        inside, count = self._inside(slot), self._count(slot)
-        pooled = self._pooled(inside)
-        P = pooled[..., cell] + self.ratio[:, None, None, None, None] * np.eye(m)
-        L = np.linalg.cholesky(P)
+        i, j, _ = half(m)
+        sums, count = self._pooled(slot)
+        columns = np.ascontiguousarray(sums[..., :-1].reshape(B * C * G, -1).T)
+        columns[: len(i)][i == j] += np.repeat(self.ratio, C * G)
+        chance = np.stack([rng.standard_normal((C, G, m)) for rng in rngs])
         noise = self.noise[:, None, None, None]
-        chance = np.stack([rng.standard_normal((C, G, m)) for rng in rngs]) * np.sqrt(noise)
-        middle = np.linalg.solve(L, pooled[..., len(i) : len(i) + m, None])
-        theta = np.linalg.solve(np.swapaxes(L, 3, 4), middle + chance[..., None])[..., 0]
-        # log p(data | θ) is linear in the data's sums; each cell off the diagonal stands for two
-        twice = np.where(i == j, 1.0, 2.0)
-        by = np.concatenate([-0.5 * twice * theta[..., i] * theta[..., j], theta], axis=3) / noise
-        fit = by.reshape(B, C * G, -1) @ np.swapaxes(self.rows[..., :-1], 1, 2)
+        chance = (chance * np.sqrt(noise)).reshape(-1, m).T
+        theta = column_draws(columns, chance).T.reshape(B, C, G, m)
         worth = np.array([*[_GROUP] * G, _OWN])
         share = np.stack(
             [rng.standard_gamma(of + worth) for rng, of in zip(rngs, count, strict=True)]
         )
-        logits = np.empty((B, C, G + 1, N))
-        logits[:, :, :G] = fit.reshape(B, C, G, N)
-        logits[:, :, G] = self.own[:, None]
-        logits += np.log(share)[..., None]
-        below = np.exp(logits - logits.max(axis=2, keepdims=True)).cumsum(axis=2)
+        # log p(data | θ) is linear in the data's sums; each cell off the diagonal stands for two
+        twice = np.where(i == j, 1.0, 2.0)
+        by = np.zeros((B, C, G + 1, self._facts.shape[1]))
+        by[:, :, :G, : len(i)] = theta[..., i] * theta[..., j] * (-0.5 * twice / noise)
+        by[:, :, :G, len(i) : -2] = theta / noise
+        by[:, :, G, -2] = 1.0
+        by[..., -1] = np.log(share)
+        odds = (by.reshape(B, C * (G + 1), -1) @ self._facts).reshape(B, C, G + 1, N)
+        odds -= odds.max(axis=2, keepdims=True)
+        np.exp(odds, out=odds)
+        for g in range(1, G + 1):
+            odds[:, :, g] += odds[:, :, g - 1]
         chance = np.ones((B, C, N))
         for of_view, rng, here in zip(chance, rngs, self.members.sum(axis=1), strict=True):
             of_view[:, :here] -= rng.random((C, here))
-        chosen = (below < (chance * below[:, :, -1])[:, :, None]).sum(axis=2)
+        chance *= odds[:, :, G]
+        chosen = (odds < chance[:, :, None]).sum(axis=2)
         return np.where(self.members[:, None], chosen, -1)
 
     def _asked(self, slot: IntArray) -> tuple[IntArray, BoolArray, Array]:
@@ -113,8 +117,7 @@ class Many:
         G, views = self.groups, np.arange(B)
         others = slot.copy()
         others[views, :, self.me] = -1
-        count = self._count(others)
-        rest = self._pooled(self._inside(others))
+        rest, count = self._pooled(others)
         mine = self.rows[views, self.me][:, None, None]
         noise, ratio = (np.repeat(level, C * G) for level in (self.noise, self.ratio))
         joined, left = (
@@ -142,18 +145,23 @@ class Many:
         """How many features there are: rows hold m(m + 1)/2 + m + 1 numbers."""
         return (isqrt(8 * self.rows.shape[2] + 1) - 3) // 2
 
-    def _inside(self, slot: IntArray) -> Array:
-        """Return 1 where an agent is in a group: (B, C·G, N)."""
-        B, C, N = slot.shape
-        inside = slot[:, :, None, :] == np.arange(self.groups)[:, None]
-        return inside.astype(np.float64).reshape(B, C * self.groups, N)
+    @cached_property
+    def _facts(self) -> Array:
+        """What the log odds of a place are linear in: sums, log evidence by itself, and 1.
 
-    def _pooled(self, inside: Array) -> Array:
-        """Return the sums of every group: (B, C, G, h + m + 1)."""
-        return np.asarray(
-            (inside @ self.rows).reshape(len(inside), -1, self.groups, self.rows.shape[2])
+        (B, h + m + 2, N).
+        """
+        own = self.own[..., None]
+        return np.ascontiguousarray(
+            np.swapaxes(np.concatenate([self.rows[..., :-1], own, np.ones_like(own)], axis=2), 1, 2)
         )
 
-    def _count(self, slot: IntArray) -> Array:
-        """Return how many are in each group, and on their own: (B, C, G + 1)."""
-        return np.asarray((slot[:, :, None, :] == np.arange(self.groups + 1)[:, None]).sum(axis=3))
+    def _pooled(self, slot: IntArray) -> tuple[Array, Array]:
+        """Return the sums of every group, and how many are in each, and on their own.
+
+        (B, C, G, h + m + 1), (B, C, G + 1).
+        """
+        B, C, N = slot.shape
+        inside = slot[:, :, None, :] == np.arange(self.groups + 1)[:, None]
+        weight = inside[:, :, :-1].astype(np.float64).reshape(B, -1, N)
+        return (weight @ self.rows).reshape(B, C, self.groups, -1), inside.sum(axis=3)
