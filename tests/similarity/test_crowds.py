@@ -36,7 +36,7 @@ def log_density(samples, label, rho):
 
 def exact(samples, me, rho=1.0):
     """Return how likely each company of an agent is, by a sum over all ways to place everyone."""
-    worth = np.array([0.5] * GROUPS + [1.0])
+    worth = np.array([0.5] * GROUPS + [0.3])
     fits, companies = [], []
     for places in product(range(GROUPS + 1), repeat=len(samples)):
         label = np.array(places)

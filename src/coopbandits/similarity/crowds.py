@@ -5,7 +5,7 @@ takes long, and whole groups hardly ever move. Here the groups' weights are draw
 these everyone chooses at once, by Gibbs sampling from what `groups.py` found:
 
     θ_g ~ N(P_g⁻¹ Σ b_u, σ²P_g⁻¹),   P_g = κI + Σ S_u,   over all u in g
-    π ~ Dirichlet(½ + how many are in each group, 1 + how many are on their own)
+    π ~ Dirichlet(½ + how many are in each group, 0.3 + how many are on their own)
     u joins g with odds π_g p(its data | θ_g), or is on its own with odds π_0 p(its data)
 
 For the agent that asks the odds are taken with the weights integrated out, and without its own data
@@ -31,7 +31,7 @@ _WALKERS, _WARMING, _KEPT = 4, 12, 3
 # Of so many sweeps, once everyone has settled, the last is kept.
 _APART = 2
 # What a group, and being on one's own, are worth in agents beforehand.
-_GROUP, _OWN = 0.5, 1.0
+_GROUP, _OWN = 0.5, 0.3
 # Odds below this make no hypothesis.
 _NONE = 1e-4
 
