@@ -53,6 +53,7 @@ from coopbandits.model import Ahead, Attachments, Model, Observation
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
 from coopbandits.posterior import admits, refusal
+from coopbandits.similarity import Loadings
 from coopbandits.similarity.mean_embedding import FrozenKernel
 from coopbandits.speaker import Speaker
 from coopbandits.summed_model import SummedModel
@@ -273,7 +274,7 @@ class Agent:
         """
         vector, value = as_vector(context, "a context"), as_reward(y)
         self._check_own(vector[None, :])
-        self._attachments = self._attachments.with_choice(vector[None, :], 0)
+        self._attachments = self._attachments.with_choice(vector[None, :], 0, self._loadings)
         self._drop_misfits(len(vector))
         self._dim = len(vector)
         self._learn(self.agent, frozen(np.append(vector, self._attachments.newest)), value)
@@ -318,8 +319,13 @@ class Agent:
 
     def _with_choice(self, offered: Offered, choice: Choice) -> Attachments:
         if isinstance(offered, np.ndarray):
-            return self._attachments.with_choice(offered, choice.index)
-        return self._attachments.with_point(choice.context, offered.spread)
+            return self._attachments.with_choice(offered, choice.index, self._loadings)
+        return self._attachments.with_point(choice.context, offered.spread, self._loadings)
+
+    @property
+    def _loadings(self) -> Loadings | None:
+        """K_z as it was last estimated."""
+        return None if self._model is None else self._model.loadings
 
     def _check_own(self, contexts: Array) -> None:
         if self._dim not in (None, contexts.shape[1]):

@@ -12,6 +12,7 @@ from coopbandits.digests import DigestRelay, News, packed
 from coopbandits.messages import Relay
 from coopbandits.policy import Policy
 from coopbandits.say import Everything
+from coopbandits.similarity.similarity import added
 from coopbandits.summed_model import SummedModel
 
 
@@ -78,4 +79,5 @@ class Speaker:
         rows, summaries = model.rows(context[None, :], np.array([y]))
         if not self.sums.size:
             self.sums, self.summaries = np.zeros(rows.shape[1]), np.zeros(summaries.shape[1])
-        self.sums, self.summaries = self.sums + rows[0], self.summaries + summaries[0]
+        self.sums = self.sums + rows[0]
+        self.summaries = added(self.summaries, summaries[0], model.newest)

@@ -96,7 +96,7 @@ class ByLags:
     def traffic(self, t: int) -> tuple[int, int]:
         """Return the messages and the bytes that crossed all edges in round t."""
         messages = int(self._messages[t - 1])
-        return messages, messages * message_size(self._record.contexts.shape[2])
+        return messages, messages * message_size(self._record.width)
 
     @property
     def refreshes(self) -> int:
@@ -130,7 +130,7 @@ class ByLags:
         act = self._policy.act
         before = t - 1 - self._plan.leader_lags[followers].astype(np.int64)
         dim = offer.contexts.shape[1]
-        arms = self._record.contexts[before, self._plan.leaders[followers], :dim]
+        arms = self._record.observed[before, self._plan.leaders[followers], :dim]
         starts = offer.starts[followers]
         if not isinstance(act, FollowCentre) or type(act).follow is not FollowCentre.follow:
             ends = starts + offer.sizes[followers]

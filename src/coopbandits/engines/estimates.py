@@ -101,7 +101,9 @@ class Estimates:
         due = np.flatnonzero(is_due(similarity, known, self._counts, sources))
         if due.size:
             views = record.views(t, self.agents[due], self.lags[due], self.me[due])
-            self._put(due, estimated(learner, views))
+            loadings = estimated(learner, views)
+            self._put(due, loadings)
+            record.say(due, loadings.said)
             self._counts[due] = known[due]
             self.refreshes += len(due)
         return due

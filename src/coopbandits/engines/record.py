@@ -7,34 +7,35 @@ from coopbandits.policy import Plan
 from coopbandits.problems.problem import Round
 from coopbandits.similarity import Views
 from coopbandits.similarity.mean_embedding import EmbeddingLearner
+from coopbandits.similarity.similarity import added, attached, said
 
 
 class Record:
     """All observations of a simulation, with sums of their summaries where K_z is learnt.
 
     Attributes:
-        contexts: (T, V, d + k) the chosen contexts, with what was attached to each.
+        observed: (T, V, ·) the chosen contexts as the posterior takes them; where embeddings are
+            frozen that is with what was attached to each.
         rewards: (T, V).
+        width: How many numbers a message carries as its context.
         rows: (V,) which row of the last offer each agent chose.
+        said: (V, k) what each agent says of K_z, once it has estimated it; empty before.
     """
 
     def __init__(self, plan: Plan, rounds: int) -> None:
         V = len(plan.lags)
         self._plan = plan
-        self.contexts: Array = np.empty((rounds, V, 0))
+        self.observed: Array = np.empty((rounds, V, 0))
+        self.width = 0
         self.rewards = np.zeros((rounds, V))
         self.rows = np.full(V, -1)
+        self.said: Array = np.empty((V, 0))
         self._samples: Array = np.empty((V, 0))
-        self._dim = 0
+        self._dim = self._newest = 0
         finite = plan.lags[np.isfinite(plan.lags)]
         # sums after each of the last rounds, as far back as any news is old
         self._depth = int(finite.max()) + 1
         self._sums: Array = np.empty((self._depth, V, 0))
-
-    @property
-    def observed(self) -> Array:
-        """(T, V, ·) contexts as the posterior takes them."""
-        return self.contexts if self._plan.frozen else self.contexts[..., : self._dim]
 
     def asked(self, offer: Round) -> Array:
         """Return a round's contexts as the posterior takes them: (M, ·)."""
@@ -48,12 +49,13 @@ class Record:
     def add(self, t: int, turn: IntArray, offer: Round, rows: IntArray) -> None:
         """Write down what the agents of a turn chose in round t: rows (V,) of the offer."""
         learner = self._plan.learner
-        if t == 1 and not self.contexts.size:
+        if t == 1 and not self.observed.size:
             self._dim = offer.contexts.shape[1]
-            width = self._dim + (learner.attached(self._dim) if learner else 0)
-            self.contexts = np.zeros((*self.rewards.shape, width))
+            self.width = self._dim + (learner.attached(self._dim) if learner else 0)
+            kept = self.width if self._plan.frozen else self._dim
+            self.observed = np.zeros((*self.rewards.shape, kept))
         self.rows[turn] = rows[turn]
-        self.contexts[t - 1, turn, : self._dim] = offer.contexts[rows[turn]]
+        self.observed[t - 1, turn, : self._dim] = offer.contexts[rows[turn]]
         self.rewards[t - 1, turn] = offer.rewards[rows[turn]]
         if learner is None:
             return
@@ -61,13 +63,20 @@ class Record:
         if self._plan.frozen:
             assert isinstance(learner, EmbeddingLearner)
             self._samples = self._samples + sampled if self._samples.size else sampled
-            self.contexts[t - 1, :, self._dim :] = learner.embedded(self._samples)
+            self.observed[t - 1, :, self._dim :] = learner.embedded(self._samples)
             return
-        self.contexts[t - 1, :, self._dim :] = sampled
-        new = learner.summaries(offer.contexts[rows], sampled, self.rewards[t - 1])
+        with_each = attached(learner, sampled, self.said, self._dim)
+        new = learner.summaries(offer.contexts[rows], with_each, self.rewards[t - 1])
         if t == 1:
             self._sums = np.zeros((self._depth, *new.shape))
-        self._sums[t % self._depth] = self._sums[(t - 1) % self._depth] + new
+        self._newest = said(learner, self._dim)
+        self._sums[t % self._depth] = added(self._sums[(t - 1) % self._depth], new, self._newest)
+
+    def say(self, agents: IntArray, said: Array) -> None:
+        """Let agents say this of K_z from now on, or nothing: (B,), (B, k)."""
+        if said.size and not self.said.size:
+            self.said = np.zeros((len(self.said), said.shape[1]))
+        self.said[agents] = said if said.size else 0.0
 
     def views(self, t: int, agents: IntArray, lags: Array, me: IntArray) -> Views:
         """Return what has arrived by the decisions of round t: (B, N), (B, N), (B,).
@@ -78,7 +87,8 @@ class Record:
         depth, V, p = self._sums.shape
         nothing = depth * V
         table = np.vstack([self._sums.reshape(nothing, p), np.zeros((1, p))])
-        return Views.of(agents, me, table, np.where(after > 0, after % depth * V + agents, nothing))
+        index = np.where(after > 0, after % depth * V + agents, nothing)
+        return Views.of(agents, me, table, index, self._newest)
 
     def known(self, t: int, lags: Array) -> IntArray:
         """Count the observations that have arrived by the decisions of round t: (B, N) -> (B,)."""

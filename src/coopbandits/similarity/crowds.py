@@ -67,14 +67,21 @@ class Many:
         rngs = [np.random.default_rng(seed) for seed in self.seeds]
         start = np.where(self.members, self.start, -1)
         slot: IntArray = np.repeat(start[:, None, :], _WALKERS, axis=1)
-        found = []
+        kept: list[IntArray] = []
         for sweep in range(_WARMING + _APART * _KEPT):
             slot = self._swept(slot, rngs)
             if sweep >= _WARMING and (sweep - _WARMING) % _APART == _APART - 1:
-                found.append(self._asked(slot))
+                kept.append(slot)
+        return self.given(kept)
+
+    def given(self, draws: list[IntArray]) -> Companies:
+        """Return in whose company the asking agent may be, the others being so: (B, C, N) each."""
         B, N = self.members.shape
-        nothing = np.zeros((B, N, N)), np.zeros(B)
-        return Companies.of(found, _WALKERS * _KEPT, *nothing)
+        found = [self._asked(slot) for slot in draws]
+        drawn = np.concatenate(draws[::-1], axis=1)
+        drawn = np.where(drawn == self.groups, -2, drawn)
+        one_rho = np.zeros(drawn.shape[:2], dtype=np.int64)
+        return Companies.of(found, drawn, one_rho, np.zeros((B, N, N)), np.zeros(B))
 
     def _swept(self, slot: IntArray, rngs: list[np.random.Generator]) -> IntArray:
         """Let everyone choose again: (B, C, N)."""

@@ -86,6 +86,7 @@ class Views:
         me: (B,) the column of the agent itself, heard or not.
         table: (P, p) sums of what was heard from one agent; a row of 0 where nothing was.
         index: (B, N) which row of the table each is.
+        newest: How many numbers of a row, the last, are no sums, but what its agent said last.
     """
 
     agents: IntArray
@@ -93,14 +94,17 @@ class Views:
     me: IntArray
     table: Array
     index: IntArray
+    newest: int = 0
 
     @classmethod
-    def of(cls, agents: IntArray, me: IntArray, table: Array, index: IntArray) -> "Views":
+    def of(
+        cls, agents: IntArray, me: IntArray, table: Array, index: IntArray, newest: int = 0
+    ) -> "Views":
         """Make views; an agent with a count of 0 has not been heard from."""
         used, places = np.unique(index, return_inverse=True)
         kept = table[used]
         heard = (kept[:, 0] > 0)[places.reshape(index.shape)]
-        return cls(agents, np.asarray(heard), me, kept, places.reshape(index.shape))
+        return cls(agents, np.asarray(heard), me, kept, places.reshape(index.shape), newest)
 
     @property
     def summaries(self) -> Array:
@@ -131,6 +135,7 @@ class Views:
                     self.me[rows],
                     self.table,
                     self.index[rows, :widest],
+                    self.newest,
                 ),
             )
 
@@ -151,12 +156,14 @@ class Loadings:
         delta: (H, N).
         view: (H,) whose hypothesis each is, in order; unless given, each view has one.
         weight: (H,) how likely each is, relative to the others of its view.
+        said: (B, k) what each agent says of K_z in its messages from now on, if anything.
     """
 
     U: Array
     delta: Array
     view: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     weight: Array = field(default_factory=lambda: np.empty(0))
+    said: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     def __post_init__(self) -> None:
         if not len(self.view):
@@ -199,11 +206,20 @@ class Loadings:
             start += H
         weight = np.concatenate([part.weight for _, part in parts])
         order = np.argsort(view, kind="stable")
-        return cls(U[order], delta[order], view[order], weight[order])
+        said = np.zeros((shape[0], max(part.said.shape[1] for _, part in parts)))
+        for rows, part in parts:
+            said[rows[: len(part.said)]] = part.said
+        return cls(U[order], delta[order], view[order], weight[order], said)
 
     def take(self, index: IntArray | BoolArray) -> "Loadings":
         """Take some of the hypotheses."""
-        return Loadings(self.U[index], self.delta[index], self.view[index], self.weight[index])
+        return replace(
+            self,
+            U=self.U[index],
+            delta=self.delta[index],
+            view=self.view[index],
+            weight=self.weight[index],
+        )
 
     def leading(self) -> "Loadings":
         """Drop the parts that are rounding, of one view whose δ is 0."""
@@ -216,11 +232,16 @@ class Learner(Protocol):
     """Learns K_z; holds no state."""
 
     def attached(self, dim: int) -> int:
-        """How many numbers k go with a context of d numbers in a message."""
+        """How many numbers k go with a context of d numbers in a message.
+
+        First what is `sampled`. If the learner has `said(dim)`, so many numbers more follow: what
+        the sender's last estimate says (`Loadings.said`), 0 before the first. They are the last
+        numbers of a summary too, and of these the newest count, not the sum.
+        """
         ...
 
     def sampled(self, agents: IntArray, contexts: Array, rows: IntArray) -> Array:
-        """What V agents attach to this round's messages: (V, k).
+        """What V agents attach to this round's messages, without what they say of K_z: (V, ·).
 
         Args:
             agents: (M,) to whom each context was offered.
@@ -236,6 +257,34 @@ class Learner(Protocol):
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
         ...
+
+
+def among(learner: Learner, lags: Array) -> Learner:
+    """Let a learner know who hears whom, if it asks (`among(lags)`): (V, V), inf for never."""
+    asks = getattr(learner, "among", None)
+    return learner if asks is None else asks(lags)
+
+
+def said(learner: Learner, dim: int) -> int:
+    """How many numbers a message carries of what its sender says of K_z."""
+    asked = getattr(learner, "said", None)
+    return 0 if asked is None else int(asked(dim))
+
+
+def attached(learner: Learner, sampled: Array, told: Array, dim: int) -> Array:
+    """Return what goes with V contexts of d numbers: samples, and what is said of K_z: (V, k)."""
+    size = said(learner, dim)
+    if not size:
+        return sampled
+    return np.hstack([sampled, told if told.size else np.zeros((len(sampled), size))])
+
+
+def added(sums: Array, row: Array, newest: int) -> Array:
+    """Add summaries to sums; of the last numbers, so many, the newest count: (…, p), (…, p)."""
+    total = sums + row
+    if newest:
+        total[..., -newest:] = row[..., -newest:]
+    return total
 
 
 def settle_noise(similarity: Any) -> None:
