@@ -69,7 +69,8 @@ class Evidence:
         hearsay: With each message go so many drawn groupings of the agents that its sender knows;
             who knows far fewer takes them for its own. In a network of V that is about V·hearsay/13
             numbers more. Nothing is said with 0, with `partitions=0`, with more than 16 features,
-            in networks of more than 1,000 agents, or where all know about as many.
+            in networks of more than 1,000 agents, or where all but a tenth of the agents know too
+            many to take anyone's word.
     """
 
     noise: float | None = None
@@ -124,7 +125,7 @@ class EvidenceLearner:
         return PARTS
 
     def among(self, lags: Array) -> "EvidenceLearner":
-        """Say nothing where nobody knows much more than those who listen: (V, V)."""
+        """Say nothing where hardly anyone would take another's word: (V, V)."""
         if of_use(lags):
             return self
         return replace(self, similarity=replace(self.similarity, hearsay=0))

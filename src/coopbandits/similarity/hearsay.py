@@ -24,6 +24,8 @@ from coopbandits.similarity.similarity import Views
 
 # Whose word is taken: who knows so many times as many agents, and this share of mine.
 _MORE, _MINE = 1.5, 0.9
+# Nothing is said for the sake of fewer than this share of all agents.
+_ENOUGH = 0.1
 # So many bits a float64 number holds.
 _BITS = 53
 # A digit of every agent is too much to say in larger networks.
@@ -122,9 +124,9 @@ class Hearsay:
 
 
 def of_use(lags: Array) -> bool:
-    """Tell whether anyone may ever take another's word: lags (V, V), inf for never."""
+    """Tell whether enough agents may ever take another's word: lags (V, V), inf for never."""
     heard = np.isfinite(lags)
-    return bool((_knows_more(heard, heard) & heard).any())
+    return bool((_knows_more(heard, heard) & heard).any(axis=1).mean() >= _ENOUGH)
 
 
 def _knows_more(mine: BoolArray, theirs: BoolArray) -> BoolArray:
