@@ -142,7 +142,7 @@ class Many:
         empty = count[..., :G] == 0
         odds[..., G] += (odds[..., :G] * empty).sum(axis=2)
         odds[..., :G] *= ~empty
-        view, walker, group = np.nonzero(odds > _NONE)
+        view, walker, group = np.nonzero(~(odds <= _NONE))  # numbers that fail must show
         company = (others[view, walker] == group[:, None]) & (group < G)[:, None]
         company[np.arange(len(view)), self.me[view]] = True
         return view, company, odds[view, walker, group]

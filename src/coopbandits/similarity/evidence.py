@@ -21,7 +21,7 @@ from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.found import HYPOTHESES, PARTS, Found
 from coopbandits.similarity.groups import CLOSE, CORRELATIONS, Groups
-from coopbandits.similarity.hearsay import MOST_AGENTS, Hearsay, Said, of_use
+from coopbandits.similarity.hearsay import LEAST_GROUPS, MOST_AGENTS, Heard, Hearsay, Said, of_use
 from coopbandits.similarity.laws import Contexts
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.search import best
@@ -163,7 +163,7 @@ class EvidenceLearner:
         """Learn K_z from what was heard, in each view by itself."""
         p = views.table.shape[1]
         end = p - views.newest
-        said = self._hearsay.unpacked(views.table[:, end:]) if views.newest else None
+        heard = self._hearsay.unpacked(views.table[:, end:]) if views.newest else None
         views = replace(views, table=views.table[:, :end], newest=0)
         table = Statistics.of(views.table, self._features(end))
         sane = views.heard & ~outlandish(table, views.index, views.heard)
@@ -171,7 +171,7 @@ class EvidenceLearner:
         return Loadings.gathered(
             views.index.shape,
             (
-                (rows, self._estimate(some, table, said, sane[rows], noise[rows], ratio[rows]))
+                (rows, self._estimate(some, table, heard, sane[rows], noise[rows], ratio[rows]))
                 for rows, some in views.batches(_BATCH // end)
             ),
         )
@@ -180,7 +180,7 @@ class EvidenceLearner:
         self,
         views: Views,
         table: Statistics,
-        said: Said | None,
+        heard: Heard | None,
         sane: BoolArray,
         noise: Array,
         ratio: Array,
@@ -214,10 +214,11 @@ class EvidenceLearner:
             drawn = min(drawn, _HANDFUL)
         many = members.sum(axis=1) > drawn
         telling = np.zeros(B, dtype=np.bool_) if law is None else law.telling(sane)
-        takes, theirs = np.zeros(B, dtype=np.bool_), Said.nothing(views.index.shape)
-        if said is not None:
-            takes, theirs = self._hearsay.taken(said, views, members)
-            # laws of contexts say more than others can
+        takes, theirs = np.zeros(B, dtype=np.bool_), Said.nothing(views.index.shape, G)
+        known = np.clip((statistics.n * views.heard).sum(axis=1), 0.0, 2.0**53)
+        if heard is not None:
+            takes, theirs = self._hearsay.taken(heard, views, members, known)
+            # where laws of contexts differ they may say more
             takes &= members[mine] & ~telling
         few = ~many & members[mine] & ~takes
         places, rho, score = np.zeros((B, views.index.shape[1], G)), np.ones(B), np.zeros(B)
@@ -243,7 +244,6 @@ class EvidenceLearner:
         places = np.where(silent[..., None], 0.0, places)
         if law is not None:
             law = Contexts(law.mean, law.n * by_contexts[:, None])
-        known = np.clip((statistics.n * views.heard).sum(axis=1), 0.0, 2.0**53)
         found = Found(
             groups=replace(groups, contexts=law),
             places=places,
@@ -256,9 +256,9 @@ class EvidenceLearner:
         # where laws of contexts say who is with whom, the best groups are sure enough
         crowd = many & members[mine] & ~by_contexts & ~takes & (not quick)
         loadings, groupings = found.loadings(few, crowd, takes, separate=not quick)
-        if said is None:
+        if heard is None:
             return loadings
-        return replace(loadings, said=self._hearsay.packed(groupings, views.agents))
+        return replace(loadings, said=self._hearsay.packed(groupings, views.agents, known))
 
     def _start(self) -> Array:
         """Return an uneven start that depends on each agent alone, not on the view: (V, G)."""
@@ -269,7 +269,7 @@ class EvidenceLearner:
         """How groupings are told."""
         return Hearsay(
             agents=self.agents,
-            groups=self.similarity.groups,
+            groups=max(self.similarity.groups, LEAST_GROUPS),
             draws=self.similarity.hearsay,
             correlations=len(CORRELATIONS),
         )

@@ -80,7 +80,7 @@ class Found:
                 parts.append((some, *self._take(some)._drawn_at_once(q)))
             for some in self._portions(np.flatnonzero(told & (self.said.rho == q))):
                 parts.append((some, *self._take(some)._told(q)))
-        said = Said(self.said.digits.copy(), self.said.rho.copy())
+        said = replace(self.said, digits=self.said.digits.copy(), rho=self.said.rho.copy())
         for some, _, of in parts:
             said.digits[some], said.rho[some] = of.digits, of.rho
         return Loadings.gathered(self.members.shape, [part[:2] for part in parts]), said
@@ -104,6 +104,7 @@ class Found:
         """Take the others to be grouped as was said, under one ρ; where am I?"""
         at = self._there()
         many = self._many((np.arange(len(at))[:, None], at), CORRELATIONS[q])
+        many = replace(many, groups=self.said.groups)
         digits = np.take_along_axis(self.said.digits, at[:, None, :], axis=2)
         # of whom nothing was said is on its own
         slot = np.where(digits == 0, many.groups, digits - 1)
@@ -119,9 +120,8 @@ class Found:
 
     def _spoken(self, companies: Companies, at: IntArray) -> Said:
         """Say what was drawn of the agents at some places: (B, most)."""
-        said = spoken(
-            companies.drawn, companies.rho, self.said.digits.shape[1], self.places.shape[2]
-        )
+        D = self.said.digits.shape[1]
+        said = spoken(companies.drawn, companies.rho, D, self.said.groups)
         digits = np.zeros_like(self.said.digits)
         np.put_along_axis(digits, at[:, None, :], said.digits, axis=2)
         return replace(said, digits=digits)
@@ -129,9 +129,10 @@ class Found:
     def _settled(self) -> Said:
         """Say which groups are the best: one grouping, however many are said."""
         own = 1.0 - self.places.sum(axis=2) > self.places.max(axis=2)
-        digits = np.where(own, self.places.shape[2] + 1, self.places.argmax(axis=2) + 1)
+        digits = np.where(own, self.said.groups + 1, self.places.argmax(axis=2) + 1)
         every = np.repeat((digits * self.members)[:, None], self.said.digits.shape[1], axis=1)
-        return Said(every, np.searchsorted(-np.array(CORRELATIONS), -self.rho))
+        rho = np.searchsorted(-np.array(CORRELATIONS), -self.rho)
+        return replace(self.said, digits=every, rho=rho)
 
     def _there(self) -> IntArray:
         """Return where those are that anything is known of, then others to fill up: (B, most)."""

@@ -208,7 +208,8 @@ class Loadings:
         order = np.argsort(view, kind="stable")
         said = np.zeros((shape[0], max(part.said.shape[1] for _, part in parts)))
         for rows, part in parts:
-            said[rows[: len(part.said)]] = part.said
+            if len(part.said):  # who is on its own because numbers failed says nothing
+                said[rows] = part.said
         return cls(U[order], delta[order], view[order], weight[order], said)
 
     def take(self, index: IntArray | BoolArray) -> "Loadings":
@@ -236,7 +237,7 @@ class Learner(Protocol):
 
         First what is `sampled`. If the learner has `said(dim)`, so many numbers more follow: what
         the sender's last estimate says (`Loadings.said`), 0 before the first. They are the last
-        numbers of a summary too, and of these the newest count, not the sum.
+        numbers of a summary too, and of these what came last counts, not the sum.
         """
         ...
 
@@ -280,7 +281,7 @@ def attached(learner: Learner, sampled: Array, told: Array, dim: int) -> Array:
 
 
 def added(sums: Array, row: Array, newest: int) -> Array:
-    """Add summaries to sums; of the last numbers, so many, the newest count: (…, p), (…, p)."""
+    """Add summaries to sums; of so many numbers, the last, the newest count: (…, p), (…, p)."""
     total = sums + row
     if newest:
         total[..., -newest:] = row[..., -newest:]
