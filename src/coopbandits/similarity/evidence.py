@@ -67,10 +67,10 @@ class Evidence:
             With 0 there is one K_z, of groups that are found quickly. With more than 16 features
             only up to 24 agents are drawn, and the groups of many are found quickly.
         hearsay: With each message go so many drawn groupings of the agents that its sender knows;
-            who knows far fewer takes them for its own. In a network of V that is about V·hearsay/13
-            numbers more. Nothing is said with 0, with `partitions=0`, with more than 16 features,
-            in networks of more than 1,000 agents, or where all but a tenth of the agents know too
-            many to take anyone's word.
+            who knows far fewer takes them for its own, on trust. In a network of V that is about
+            V·hearsay/13 numbers more. Nothing is said with 0, with `partitions=0`, with more than
+            16 features, in networks of more than 1,000 agents, or where all but a tenth of the
+            agents know too many to take anyone's word.
     """
 
     noise: float | None = None
