@@ -19,15 +19,9 @@ from coopbandits.mixture import Mixture
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, Newest, ObservationKernel, Posterior
 from coopbandits.similarity import Learnt, Loadings, Views
+from coopbandits.similarity.loadings import linked
 from coopbandits.similarity.mean_embedding import EmbeddingLearner
-from coopbandits.similarity.similarity import (
-    added,
-    attached,
-    estimated,
-    is_due,
-    linked,
-    said,
-)
+from coopbandits.similarity.similarity import added, attached, estimated, is_due, said
 
 # An observation: whose, x̃ = (x, what was attached), y.
 Observation = tuple[int, Array, float]

@@ -17,7 +17,8 @@ from coopbandits.model import Observation, views_of
 from coopbandits.policy import Plan, Policy
 from coopbandits.posterior import Belief, deviation
 from coopbandits.similarity import Learnt, Loadings
-from coopbandits.similarity.similarity import estimated, is_due, linked, said
+from coopbandits.similarity.loadings import linked
+from coopbandits.similarity.similarity import estimated, is_due, said
 from coopbandits.statistics import Statistics
 from coopbandits.weights import Weights
 

@@ -6,8 +6,8 @@ from coopbandits.errors import ParameterError
 from coopbandits.features import Fourier
 from coopbandits.kernels import RBF, Linear, Matern
 from coopbandits.similarity import MeanEmbedding
+from coopbandits.similarity.loadings import of_rank
 from coopbandits.similarity.mean_embedding import FrozenKernel
-from coopbandits.similarity.similarity import of_rank
 from learnt_views import K_z_of, learner_of, view
 from reference import formulas
 

@@ -10,7 +10,8 @@ from coopbandits.compositions import Hadamard, Sum
 from coopbandits.errors import ParameterError, RemoteProtocolError, ShapeError, StateError
 from coopbandits.policy import plan
 from coopbandits.similarity import Loadings, Views
-from coopbandits.similarity.similarity import attached, is_due, linked, said
+from coopbandits.similarity.loadings import linked
+from coopbandits.similarity.similarity import attached, is_due, said
 from learnt_views import Unlearnt
 
 

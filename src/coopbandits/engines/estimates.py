@@ -7,7 +7,8 @@ from coopbandits.compositions import JointKernel, composition
 from coopbandits.engines.record import Record
 from coopbandits.policy import Plan, Policy
 from coopbandits.similarity import Learnt, Loadings
-from coopbandits.similarity.similarity import estimated, is_due, linked, of_rank
+from coopbandits.similarity.loadings import linked, of_rank
+from coopbandits.similarity.similarity import estimated, is_due
 
 
 class Estimates:

@@ -9,12 +9,12 @@ from coopbandits.similarity.evidence import Evidence
 from coopbandits.similarity.known import Alone, Clusters, Known, Same
 from coopbandits.similarity.laplacian import Laplacian, LearntLaplacian
 from coopbandits.similarity.learned import Learned
+from coopbandits.similarity.loadings import Loadings
 from coopbandits.similarity.mean_embedding import MeanEmbedding
 from coopbandits.similarity.similarity import (
     Given,
     Learner,
     Learnt,
-    Loadings,
     Similarity,
     Views,
     as_similarity,

@@ -24,10 +24,10 @@ from coopbandits.similarity.groups import CLOSE, CORRELATIONS, Groups
 from coopbandits.similarity.hearsay import LEAST_GROUPS, MOST_AGENTS, Heard, Hearsay, Said, of_use
 from coopbandits.similarity.laws import Contexts
 from coopbandits.similarity.levels import levels, outlandish
+from coopbandits.similarity.loadings import Loadings
 from coopbandits.similarity.search import best
 from coopbandits.similarity.similarity import (
     EARLY,
-    Loadings,
     Views,
     settle_noise,
     settle_refresh,

@@ -20,8 +20,8 @@ from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.similarity.crowds import Many
 from coopbandits.similarity.groups import CORRELATIONS, Groups, log_normaliser
 from coopbandits.similarity.hearsay import Said, spoken
+from coopbandits.similarity.loadings import Loadings
 from coopbandits.similarity.partitions import Companies, Few, LogEvidence
-from coopbandits.similarity.similarity import Loadings
 
 # Odds below this are none, and what is as certain is certain: strangers are strangers then.
 _SMALLEST = 0.02

@@ -14,9 +14,9 @@ from coopbandits.network import Network
 from coopbandits.similarity.groups import CLOSE
 from coopbandits.similarity.learned import RewardLearner
 from coopbandits.similarity.levels import levels, outlandish
+from coopbandits.similarity.loadings import Loadings
 from coopbandits.similarity.similarity import (
     EARLY,
-    Loadings,
     Views,
     settle_noise,
     settle_refresh,

@@ -16,9 +16,9 @@ from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.levels import levels, outlandish
+from coopbandits.similarity.loadings import Loadings
 from coopbandits.similarity.similarity import (
     EARLY,
-    Loadings,
     Views,
     settle_noise,
     settle_refresh,

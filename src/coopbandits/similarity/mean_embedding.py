@@ -23,12 +23,11 @@ from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
 from coopbandits.kernels import Kernel, as_kernel, diagonal_gradient_of, gradient_of
 from coopbandits.network import Network
+from coopbandits.similarity.loadings import Loadings, of_rank
 from coopbandits.similarity.similarity import (
     EARLY,
     REFRESH,
-    Loadings,
     Views,
-    of_rank,
     settle_refresh,
 )
 
