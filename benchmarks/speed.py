@@ -237,10 +237,7 @@ def thorough() -> Row:
 
 
 def hearsay() -> Row:
-    """Eager, linear, Evidence, 200 agents of ego-facebook, T = 120: with hearsay, and without.
-
-    Three trials, each with a network of its own.
-    """
+    """Eager, linear, Evidence with hearsay, 200 of ego-facebook, T = 120, three trials."""
     totals = {4: np.zeros(3), 0: np.zeros(3)}
     for seed in range(3):
         problem = scenarios.problem_of("a", scenarios.SETTINGS["facebook200"], seed)
