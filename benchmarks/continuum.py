@@ -25,12 +25,12 @@ import numpy as np
 import scipy
 
 import coopbandits as cb
-from coopbandits.continuum import best_point
+from coopbandits.agent.continuum import best_point
+from coopbandits.agent.model import Ahead, Model
+from coopbandits.agent.surface import ExactSurface, SummedSurface, Surface
 from coopbandits.decision_sets import DecisionSet
-from coopbandits.maximise import climb
-from coopbandits.model import Ahead, Model
+from coopbandits.decision_sets.maximise import climb
 from coopbandits.problems.rkhs import Part
-from coopbandits.surface import ExactSurface, SummedSurface, Surface
 
 RESULTS = Path(__file__).resolve().parent / "results" / "continuum.json"
 RIDGE, ETA, NOISE, TRIALS = 0.1, 0.3, 0.1, 5

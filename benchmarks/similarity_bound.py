@@ -16,10 +16,10 @@ import numpy as np
 
 import similarity as scenarios
 from coopbandits.act import first_best
+from coopbandits.gp.statistics import half
 from coopbandits.problems.problem import Round
 from coopbandits.similarity.evidence import EvidenceLearner
 from coopbandits.similarity.groups import Groups, log_normaliser
-from coopbandits.statistics import half
 
 # Tasks have length 1, so variance 1/d in each direction: the noise's over that.
 PRIOR = scenarios.NOISE**2 * scenarios.DIM

@@ -29,11 +29,11 @@ import numpy as np
 import coopbandits as cb
 import similarity as scenarios
 from coopbandits.features import Leading, reference
+from coopbandits.gp.posterior import Factor
 from coopbandits.lab import load_network
 from coopbandits.lab.experiments.reproduce import paper_experiment
 from coopbandits.lab.experiments.trial import run_task
 from coopbandits.policy import plan
-from coopbandits.posterior import Factor
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "tests"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import coopbandits as cb
-from coopbandits.model import views_of
+from coopbandits.agent.model import views_of
 from coopbandits.similarity import Loadings
 from coopbandits.similarity.similarity import added, attached, said
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits import snapshot
-from coopbandits.digests import digest_size
+from coopbandits.agent import snapshot
 from coopbandits.errors import (
     InputError,
     LocalProtocolError,
@@ -15,7 +14,8 @@ from coopbandits.errors import (
     RemoteProtocolError,
     StateError,
 )
-from coopbandits.messages import message_size
+from coopbandits.protocol.digests import digest_size
+from coopbandits.protocol.messages import message_size
 from reference import formulas
 from worlds import DIM, NETWORKS, eager, news, ragged
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.compositions import Hadamard, JointKernel
 from coopbandits.errors import InputError, ParameterError
-from coopbandits.posterior import Posterior
+from coopbandits.gp.compositions import Hadamard, JointKernel
+from coopbandits.gp.posterior import Posterior
 from reference import formulas
 
 

@@ -19,143 +19,119 @@ time.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what `_HOMES` loads, for type checkers
     from coopbandits import (
-        act,
-        arms,
-        errors,
-        features,
-        kernels,
-        links,
-        listen,
-        problems,
-        say,
-        similarity,
-        theory,
-        width,
+        act as act,
+        arms as arms,
+        errors as errors,
+        features as features,
+        kernels as kernels,
+        listen as listen,
+        problems as problems,
+        say as say,
+        similarity as similarity,
+        theory as theory,
+        width as width,
     )
-    from coopbandits.agent import Agent, Decision
-    from coopbandits.baselines import CLUB, ConsensusUCB, DisKernelUCB, HLinUCB, SupKernelUCB
-    from coopbandits.decision_sets import Box, Polytope
-    from coopbandits.digests import Digest
-    from coopbandits.links import Links
-    from coopbandits.messages import Message
-    from coopbandits.network import Network
+    from coopbandits.agent import Agent as Agent, Decision as Decision
+    from coopbandits.baselines import (
+        CLUB as CLUB,
+        ConsensusUCB as ConsensusUCB,
+        DisKernelUCB as DisKernelUCB,
+        HLinUCB as HLinUCB,
+        SupKernelUCB as SupKernelUCB,
+    )
+    from coopbandits.decision_sets import Box as Box, Polytope as Polytope
+    from coopbandits.network import Network as Network
     from coopbandits.policies import (
-        GPUCB,
-        IGPUCB,
-        OFUL,
-        Centralised,
-        CoopKernelTS,
-        CoopKernelUCB,
-        DistKernelUCB,
-        EagerKernelTS,
-        EagerKernelUCB,
-        GoBLin,
-        KernelTS,
-        KernelUCB,
-        LaplacianKernelUCB,
-        LinTS,
-        LinUCB,
-        NaiveCooperation,
-        Uniform,
+        GPUCB as GPUCB,
+        IGPUCB as IGPUCB,
+        OFUL as OFUL,
+        Centralised as Centralised,
+        CoopKernelTS as CoopKernelTS,
+        CoopKernelUCB as CoopKernelUCB,
+        DistKernelUCB as DistKernelUCB,
+        EagerKernelTS as EagerKernelTS,
+        EagerKernelUCB as EagerKernelUCB,
+        GoBLin as GoBLin,
+        KernelTS as KernelTS,
+        KernelUCB as KernelUCB,
+        LaplacianKernelUCB as LaplacianKernelUCB,
+        LinTS as LinTS,
+        LinUCB as LinUCB,
+        NaiveCooperation as NaiveCooperation,
+        Uniform as Uniform,
     )
-    from coopbandits.policy import Policy
-    from coopbandits.run import Run, play
+    from coopbandits.policy import Policy as Policy
+    from coopbandits.protocol import (
+        Digest as Digest,
+        Links as Links,
+        Message as Message,
+        links as links,
+    )
+    from coopbandits.run import Run as Run, play as play
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "CLUB",
-    "GPUCB",
-    "IGPUCB",
-    "OFUL",
-    "Agent",
-    "Box",
-    "Centralised",
-    "ConsensusUCB",
-    "CoopKernelTS",
-    "CoopKernelUCB",
-    "Decision",
-    "Digest",
-    "DisKernelUCB",
-    "DistKernelUCB",
-    "EagerKernelTS",
-    "EagerKernelUCB",
-    "GoBLin",
-    "HLinUCB",
-    "KernelTS",
-    "KernelUCB",
-    "LaplacianKernelUCB",
-    "LinTS",
-    "LinUCB",
-    "Links",
-    "Message",
-    "NaiveCooperation",
-    "Network",
-    "Policy",
-    "Polytope",
-    "Run",
-    "SupKernelUCB",
-    "Uniform",
-    "act",
-    "arms",
-    "errors",
-    "features",
-    "kernels",
-    "links",
-    "listen",
-    "play",
-    "problems",
-    "say",
-    "similarity",
-    "theory",
-    "width",
-]
-
-_ROOMS = (
-    "act",
-    "arms",
-    "errors",
-    "features",
-    "kernels",
-    "links",
-    "listen",
-    "problems",
-    "say",
-    "similarity",
-    "theory",
-    "width",
-)
+# Where each public name is; a module stands for itself.
 _HOMES = {
+    "act": "act",
+    "arms": "arms",
+    "errors": "errors",
+    "features": "features",
+    "kernels": "kernels",
+    "listen": "listen",
+    "problems": "problems",
+    "say": "say",
+    "similarity": "similarity",
+    "theory": "theory",
+    "width": "width",
     "Agent": "agent",
+    "Decision": "agent",
     "CLUB": "baselines",
     "ConsensusUCB": "baselines",
-    "Box": "decision_sets",
-    "Decision": "agent",
-    "Digest": "digests",
     "DisKernelUCB": "baselines",
     "HLinUCB": "baselines",
-    "Links": "links",
-    "Message": "messages",
-    "Network": "network",
-    "Policy": "policy",
-    "Polytope": "decision_sets",
-    "Run": "run",
     "SupKernelUCB": "baselines",
+    "Box": "decision_sets",
+    "Polytope": "decision_sets",
+    "Network": "network",
+    "GPUCB": "policies",
+    "IGPUCB": "policies",
+    "OFUL": "policies",
+    "Centralised": "policies",
+    "CoopKernelTS": "policies",
+    "CoopKernelUCB": "policies",
+    "DistKernelUCB": "policies",
+    "EagerKernelTS": "policies",
+    "EagerKernelUCB": "policies",
+    "GoBLin": "policies",
+    "KernelTS": "policies",
+    "KernelUCB": "policies",
+    "LaplacianKernelUCB": "policies",
+    "LinTS": "policies",
+    "LinUCB": "policies",
+    "NaiveCooperation": "policies",
+    "Uniform": "policies",
+    "Policy": "policy",
+    "Digest": "protocol",
+    "Links": "protocol",
+    "Message": "protocol",
+    "links": "protocol.links",
+    "Run": "run",
     "play": "run",
 }
+__all__ = sorted(_HOMES)  # noqa: PLE0605 (they are written down once)
 
 
 def __getattr__(name: str) -> object:
-    if name in _ROOMS:
-        return import_module(f"coopbandits.{name}")
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module 'coopbandits' has no attribute {name!r}")
-    found: object = getattr(import_module(f"coopbandits.{_HOMES.get(name, 'policies')}"), name)
+    home = import_module(f"coopbandits.{_HOMES[name]}")
+    found: object = home if home.__name__.endswith(f".{name}") else getattr(home, name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})

@@ -193,3 +193,8 @@ def first_best(scores: Array) -> IntArray:
     """
     best = scores.max(axis=1, keepdims=True)
     return np.argmax(scores >= best - TIE * np.maximum(1.0, np.abs(best)), axis=1)
+
+
+def agent_rng(seed: int, agent: int) -> np.random.Generator:
+    """The random numbers of one agent, in a simulation and outside of one."""
+    return np.random.default_rng(np.random.SeedSequence([seed, agent]))

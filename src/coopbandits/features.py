@@ -23,7 +23,6 @@ import numpy as np
 
 from coopbandits.arms import On, Table
 from coopbandits.arrays import Array, as_contexts, as_count, as_seed, frozen, short
-from coopbandits.differences import slopes
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.kernels import (
     RBF,
@@ -34,6 +33,7 @@ from coopbandits.kernels import (
     Multiplied,
     Scaled,
     as_kernel,
+    central_differences,
     gradient_of,
 )
 
@@ -287,7 +287,7 @@ def jacobian_of(basis: Basis, kernel: Kernel, X: Array) -> Array:
     """Differentiate a basis' features, by differences if it does not tell: (n, d) -> (n, m, d)."""
     if hasattr(basis, "jacobian"):
         return np.asarray(basis.jacobian(kernel, X))
-    return slopes(lambda moved: basis.features(kernel, moved), X)
+    return central_differences(lambda moved: basis.features(kernel, moved), X)
 
 
 def exact_or(kernel: Kernel, basis: Basis | None, otherwise: Basis) -> Basis:

@@ -11,8 +11,8 @@ import numpy as np
 
 from coopbandits.arrays import Array, as_count
 from coopbandits.errors import ParameterError
-from coopbandits.messages import lags
 from coopbandits.network import Network
+from coopbandits.network.lags import lags
 
 
 @runtime_checkable

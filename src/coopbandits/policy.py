@@ -24,20 +24,19 @@ from coopbandits.arrays import (
     frozen,
     short,
 )
-from coopbandits.compositions import (
+from coopbandits.errors import ParameterError, StateError
+from coopbandits.features import Basis, Exact, Leading, as_basis, is_finite
+from coopbandits.gp.compositions import (
     Composition,
     Hadamard,
     JointKernel,
     Kronecker,
     composition,
 )
-from coopbandits.covariances import own_rows
-from coopbandits.errors import ParameterError, StateError
-from coopbandits.features import Basis, Exact, Leading, as_basis, is_finite
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Listen
-from coopbandits.messages import lags
 from coopbandits.network import Network, as_network
+from coopbandits.network.lags import lags
 from coopbandits.say import Everything, Say
 from coopbandits.similarity import (
     ArmNetwork,
@@ -170,59 +169,30 @@ class Plan:
     """A policy's answers, worked out for one network of V agents.
 
     Attributes:
-        border: K_x with each agent by itself: which contexts may pass.
+        prior: The prior kernel: K_z as given, or each agent by itself.
         kernel: K, over augmented contexts; where K_z is learnt, its state before anything is heard.
         learner: What learns K_z; None where K_z is given.
         frozen: Whether K_z between two observations is settled by what travels with them.
         lags: (V, V), [v, v'] the rounds after which v learns what v' saw; inf where v never does,
             because it does not listen to v' or because K_z makes v' a stranger.
-        union: (V,) for how many agents v's width must hold at once: V; 1 if v learns from nobody
-            else, or if all agents are one.
+        union_bound: (V,) for how many agents v's width must hold at once: V; 1 if v learns from
+            nobody else, or if all agents are one.
         leaders: (V,) whom v follows, −1 for nobody.
         leader_lags: (V,) the rounds after which v knows its leader's arm.
         carrier: The edges that messages use.
         in_turn: Whether agents take turns within a round, some hearing of others in the same one.
     """
 
-    border: JointKernel
+    prior: JointKernel
     kernel: JointKernel | FrozenKernel
     learner: Learner | None
     frozen: bool
     lags: Array
-    union: IntArray
+    union_bound: IntArray
     leaders: IntArray
     leader_lags: Array
     carrier: Network
     in_turn: bool
-
-    def outside(self, agents: IntArray, X: Array, phi: Array) -> Array:
-        """Return the variance K(x̃, x̃) that features do not hold: (M,), (M, d), (M, m) -> (M,).
-
-        Added to σ², it keeps bounds optimistic where the features cannot tell.
-        """
-        whole = self.border.diagonal(agents, X)
-        held = np.diagonal(self.border.K_z)[agents] * np.einsum("ij,ij->i", phi, phi)
-        return np.where(whole - held > 1e-12 * whole, whole - held, 0.0)
-
-    def outside_jointly(self, agents: IntArray, X: Array, phi: Array, beyond: Array) -> Array:
-        """Return the covariances that features do not hold, given `outside`: (m, K).
-
-        So near contexts are drawn alike, also where the features cannot tell.
-        """
-        blocks = own_rows(agents)
-        covariance = np.zeros((len(agents), max(map(len, blocks))))
-        for rows in blocks:
-            if not beyond[rows].any():
-                continue
-            u, root = agents[rows], np.sqrt(beyond[rows])
-            held = self.border.K_z[u[0], u[0]] * (phi[rows] @ phi[rows].T)
-            left = self.border(u, X[rows], u, X[rows]) - held
-            # of features that are no projection not even this much is sure
-            most = root[:, None] * root[None, :]
-            left = np.clip(left, -most, most)
-            np.fill_diagonal(left, beyond[rows])
-            covariance[rows, : len(rows)] = left
-        return covariance
 
 
 def plan(policy: Policy, network: Network) -> Plan:
@@ -237,8 +207,8 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
     in_turn = bool((heard == 0).any())
     if in_turn and policy.features is not None:
         raise ParameterError("agents that take turns within a round (lag=0) take no features=")
-    border = JointKernel(policy.kernel, frozen(np.eye(len(network))), joint)
-    kernel: JointKernel | FrozenKernel = border
+    prior = JointKernel(policy.kernel, frozen(np.eye(len(network))), joint)
+    kernel: JointKernel | FrozenKernel = prior
     learner, is_frozen = None, False
     if isinstance(policy.similarity, Learnt):
         if in_turn:
@@ -256,8 +226,8 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
                 )
             kernel = FrozenKernel(policy.kernel, learner, joint)
     else:
-        border = kernel = joint_kernel(policy.kernel, policy.similarity, network, joint)
-        learnt = _without_strangers(heard, border.related)
+        prior = kernel = joint_kernel(policy.kernel, policy.similarity, network, joint)
+        learnt = _without_strangers(heard, prior.related)
     alone = np.isfinite(learnt).sum(axis=1) == 1
     carrier = policy.listen.carrier(network)
     leaders = policy.act.leaders(network, policy.ttl)
@@ -266,12 +236,12 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
     arrival = np.minimum(lags(carrier, policy.ttl), heard)
     arrival = arrival[np.arange(len(network)), np.maximum(leaders, 0)]
     return Plan(
-        border=border,
+        prior=prior,
         kernel=kernel,
         learner=learner,
         frozen=is_frozen,
         lags=frozen(learnt),
-        union=frozen(np.where(alone | policy.listen.pooled, 1, len(network))),
+        union_bound=frozen(np.where(alone | policy.listen.pooled, 1, len(network))),
         leaders=frozen(leaders),
         leader_lags=frozen(np.where(leaders >= 0, arrival, np.inf)),
         carrier=carrier,

@@ -20,11 +20,11 @@ from coopbandits.arrays import (
 from coopbandits.engines import ENGINES, Algorithm, Engine, continuum_engine, engine_for
 from coopbandits.engines.exchange import Exchange
 from coopbandits.errors import ParameterError, ShapeError
-from coopbandits.links import Links
 from coopbandits.network import Network
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Round
+from coopbandits.protocol.links import Links
 
 
 @dataclass(frozen=True, eq=False)

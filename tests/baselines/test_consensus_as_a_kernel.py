@@ -10,9 +10,9 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.baselines.consensus_ucb import consensus_matrix
-from coopbandits.compositions import Hadamard, JointKernel
 from coopbandits.errors import SimilarityError
-from coopbandits.posterior import Posterior
+from coopbandits.gp.compositions import Hadamard, JointKernel
+from coopbandits.gp.posterior import Posterior
 from reference import social
 from worlds import NETWORKS
 

@@ -8,8 +8,8 @@ import pytest
 import coopbandits as cb
 from coopbandits.baselines.dis_kernel_ucb import GivenPast
 from coopbandits.errors import InputError, ParameterError
-from coopbandits.messages import message_size
-from coopbandits.posterior import Posterior
+from coopbandits.gp.posterior import Posterior
+from coopbandits.protocol.messages import message_size
 from reference import formulas, servers
 from reference.algorithms import fixed
 from worlds import NETWORKS, ragged, world_of

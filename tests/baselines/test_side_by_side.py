@@ -5,8 +5,8 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.baselines.side_by_side import SideBySide
-from coopbandits.compositions import Hadamard, JointKernel
-from coopbandits.posterior import Posterior
+from coopbandits.gp.compositions import Hadamard, JointKernel
+from coopbandits.gp.posterior import Posterior
 
 
 @pytest.mark.parametrize("kernel", [cb.kernels.RBF(), cb.kernels.Linear()], ids=str)

@@ -9,8 +9,8 @@ import coopbandits as cb
 from coopbandits.engines import _beliefs
 from coopbandits.engines.joint import JointWeights, hears_all
 from coopbandits.engines.record import Record
+from coopbandits.gp.posterior import Posterior
 from coopbandits.policy import plan
-from coopbandits.posterior import Posterior
 from lockstep_engines import all_engines
 from worlds import NETWORKS, network_contexts, ragged
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits.gp.posterior import Factor
 from coopbandits.kernels import RBF
-from coopbandits.posterior import Factor
 
 
 @pytest.mark.parametrize("ttl", [1, 2, 3])

@@ -6,8 +6,7 @@ import zipfile
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from coopbandits.errors import NetworkError
 from coopbandits.lab import edge_lists

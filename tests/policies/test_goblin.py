@@ -7,8 +7,8 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.errors import ParameterError
+from coopbandits.gp.posterior import Posterior
 from coopbandits.policy import plan
-from coopbandits.posterior import Posterior
 from lockstep_engines import all_engines
 from reference import social
 from worlds import NETWORKS, ragged, world_of

@@ -9,7 +9,8 @@ import pytest
 import coopbandits as cb
 from coopbandits.act import Sample
 from coopbandits.features import Nystrom
-from coopbandits.posterior import Posterior
+from coopbandits.gp.compositions import Hadamard, JointKernel
+from coopbandits.gp.posterior import Posterior
 from reference import formulas
 from worlds import NETWORKS, network_contexts, news, ragged
 
@@ -97,9 +98,7 @@ def test_an_action_is_taken_as_often_as_it_is_the_best(rng):
 def test_a_linear_draw_is_that_of_weights_drawn_around_ridge_regression(rng, w):
     # φᵀθ̃ with θ̃ ~ N(μ, w²λA⁻¹), A = λI + XᵀX, has the covariance of a draw of w·Σ^½
     ridge, X, y, D = 0.4, rng.normal(size=(7, 3)), rng.normal(size=7), rng.normal(size=(5, 3))
-    kernel = cb.compositions.JointKernel(
-        cb.kernels.Linear(), np.ones((1, 1)), cb.compositions.Hadamard()
-    )
+    kernel = JointKernel(cb.kernels.Linear(), np.ones((1, 1)), Hadamard())
     known = Posterior(kernel, ridge)
     known.extend(np.zeros(7, dtype=int), X, y)
     belief = known.predict(np.zeros(5, dtype=int), D, joint=True)
@@ -294,7 +293,7 @@ def test_covariances_are_not_computed_where_nobody_draws(monkeypatch):
         raise AssertionError("nobody asked for a covariance")
 
     monkeypatch.setattr(Posterior, "_covariance", refuse)
-    monkeypatch.setattr("coopbandits.policy.Plan.outside_jointly", refuse)
+    monkeypatch.setattr("coopbandits.engines.pooled.residual_covariance", refuse)
     monkeypatch.setattr("coopbandits.engines.pooled.own_products", refuse)
     monkeypatch.setattr("coopbandits.engines.by_lags.drawn", refuse)
     problem = ragged(NETWORKS["two parts"])

@@ -4,8 +4,8 @@ import pytest
 import coopbandits as cb
 from arm_worlds import ARMS, ROUNDS, correlated, pair_by_pair, with_arms
 from coopbandits.arms import Table
-from coopbandits.compositions import ArmJointKernel, Hadamard, Sum
 from coopbandits.errors import InputError, ParameterError, RemoteProtocolError, SimilarityError
+from coopbandits.gp.compositions import ArmJointKernel, Hadamard, Sum
 from coopbandits.kernels import RBF, Linear
 from coopbandits.policy import plan
 from coopbandits.similarity import ArmNetwork
@@ -162,7 +162,7 @@ def test_lags_are_those_of_any_other_similarity():
         for similarity in (ArmNetwork(correlated(V * ARMS), arms=ARMS), cb.similarity.Same())
     )
     np.testing.assert_array_equal(joint.lags, product.lags)
-    np.testing.assert_array_equal(joint.union, product.union)
+    np.testing.assert_array_equal(joint.union_bound, product.union)
 
 
 def test_an_agent_restored_from_bytes_takes_the_same_decisions(rng):

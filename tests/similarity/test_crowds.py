@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
+from coopbandits.gp.statistics import Statistics
 from coopbandits.similarity import Evidence, crowds, evidence, found
 from coopbandits.similarity.crowds import Many
-from coopbandits.statistics import Statistics
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
 
 NOISE, SIGNAL = 0.3, 0.5  # σ, and the deviation of the weights

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits.agent.model import views_of
 from coopbandits.errors import ParameterError
 from coopbandits.features import Fourier, Nystrom
 from coopbandits.kernels import RBF, Linear, Matern
-from coopbandits.model import views_of
 from coopbandits.similarity import Evidence
 from coopbandits.similarity.found import each, packed
 from coopbandits.similarity.similarity import estimated

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
+from coopbandits.gp.statistics import Statistics
 from coopbandits.similarity.groups import Groups
 from coopbandits.similarity.levels import levels
-from coopbandits.statistics import Statistics
 from learnt_views import linear_samples, tasks
 from reference import formulas
 

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 import coopbandits as cb
+from coopbandits.agent.model import views_of
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import Linear
-from coopbandits.model import views_of
 from coopbandits.similarity import Evidence, Loadings, crowds, evidence, found, partitions
 from coopbandits.similarity.groups import CORRELATIONS
 from coopbandits.similarity.hearsay import Heard, Hearsay, Said, of_use, spoken
@@ -472,7 +472,7 @@ def test_a_point_of_a_continuum_is_told_with_groupings(rng):
 
 
 def test_nothing_is_said_where_it_is_of_no_use():
-    lags = cb.messages.lags
+    lags = lags
     assert of_use(lags(hub(), 1))
     assert not of_use(lags(hub(), 2))  # all hear all
     ring = cb.Network.from_edges([(v, (v + 1) % 20) for v in range(20)])

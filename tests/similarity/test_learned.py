@@ -3,11 +3,11 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.errors import ParameterError
+from coopbandits.gp.statistics import Statistics, joint_log_evidence
 from coopbandits.similarity import Laplacian, Learned
 from coopbandits.similarity.laplacian import _correlations
 from coopbandits.similarity.learned import Owns, climb, start
 from coopbandits.similarity.levels import levels
-from coopbandits.statistics import Statistics, joint_log_evidence
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
 from reference import formulas
 

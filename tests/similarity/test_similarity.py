@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.compositions import Hadamard, Sum
 from coopbandits.errors import ParameterError, RemoteProtocolError, ShapeError, StateError
+from coopbandits.gp.compositions import Hadamard, Sum
 from coopbandits.policy import plan
 from coopbandits.similarity import Loadings, Views
 from coopbandits.similarity.loadings import linked

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.compositions import composition
 from coopbandits.errors import ParameterError, SimilarityError
+from coopbandits.gp.compositions import composition
 from coopbandits.theory.information import information_gain
 
 

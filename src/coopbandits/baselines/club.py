@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopbandits.act import first_best
-from coopbandits.agent import agent_rng
+from coopbandits.act import agent_rng, first_best
 from coopbandits.arrays import (
     Array,
     BoolArray,
@@ -21,14 +20,15 @@ from coopbandits.arrays import (
     as_positive,
 )
 from coopbandits.baselines.settings import as_name
-from coopbandits.compositions import Hadamard, JointKernel
 from coopbandits.errors import ParameterError
+from coopbandits.gp.admission import admits, refusal
+from coopbandits.gp.compositions import Hadamard, JointKernel
 from coopbandits.kernels import Linear
 from coopbandits.listen import Everyone
-from coopbandits.messages import message_size, transmissions
 from coopbandits.network import Network
-from coopbandits.posterior import admits, refusal
+from coopbandits.network.lags import transmissions
 from coopbandits.problems.problem import Round
+from coopbandits.protocol.messages import message_size
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopbandits.act import first_best
-from coopbandits.agent import agent_rng
+from coopbandits.act import agent_rng, first_best
 from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, as_number
 from coopbandits.baselines.settings import as_name
 from coopbandits.errors import NetworkError, ParameterError
-from coopbandits.messages import message_size
 from coopbandits.network import Network
 from coopbandits.problems.problem import Round
+from coopbandits.protocol.messages import message_size
 
 
 @dataclass(frozen=True, kw_only=True)

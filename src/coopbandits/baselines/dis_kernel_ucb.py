@@ -18,15 +18,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopbandits.agent import agent_rng
+from coopbandits.act import agent_rng
 from coopbandits.arrays import Array, BoolArray, IntArray, as_positive
 from coopbandits.baselines.offers import check_contexts, take
 from coopbandits.baselines.server import Server, as_threshold
 from coopbandits.baselines.settings import as_name, check_memory, settled_width
 from coopbandits.errors import ParameterError
+from coopbandits.gp.posterior import Belief, Posterior
 from coopbandits.kernels import Kernel, as_kernel
 from coopbandits.network import Network
-from coopbandits.posterior import Belief, Posterior
 from coopbandits.problems.problem import Round
 from coopbandits.width import Width
 

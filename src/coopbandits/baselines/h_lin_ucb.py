@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopbandits.agent import agent_rng
+from coopbandits.act import agent_rng
 from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, as_positive, short
 from coopbandits.baselines.offers import check_contexts, take
 from coopbandits.baselines.server import Server, as_threshold

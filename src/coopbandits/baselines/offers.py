@@ -4,9 +4,9 @@ import numpy as np
 
 from coopbandits.act import first_best
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.compositions import Hadamard, JointKernel
+from coopbandits.gp.admission import admits, refusal
+from coopbandits.gp.compositions import Hadamard, JointKernel
 from coopbandits.kernels import Kernel
-from coopbandits.posterior import admits, refusal
 from coopbandits.problems.problem import Round
 
 

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from coopbandits.arrays import Array, as_not_negative, is_real
-from coopbandits.messages import message_size
+from coopbandits.protocol.messages import message_size
 
 
 class Server:

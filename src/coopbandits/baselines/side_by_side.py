@@ -8,8 +8,8 @@ that of the identity, and its whitened contexts are 0 there.
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
+from coopbandits.gp.posterior import deviation
 from coopbandits.kernels import Kernel
-from coopbandits.posterior import deviation
 
 # Rows of a panel: few, as its diagonal blocks are solved by elimination.
 _PANEL = 16

@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopbandits.act import TIE, first_best
-from coopbandits.agent import agent_rng
+from coopbandits.act import TIE, agent_rng, first_best
 from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, as_positive
 from coopbandits.baselines.offers import check_contexts
 from coopbandits.baselines.settings import as_name, check_memory

@@ -14,7 +14,6 @@ features leave out (docs/engines.md).
 from dataclasses import replace
 
 from coopbandits.arrays import Array, short
-from coopbandits.compositions import ArmJointKernel, Hadamard, Kronecker
 from coopbandits.engines.by_lags import Beliefs, ByLags
 from coopbandits.engines.engine import Algorithm, Engine
 from coopbandits.engines.exchange import Exchange
@@ -27,9 +26,10 @@ from coopbandits.engines.pooled import PooledSums, factors
 from coopbandits.engines.shared import SharedPosteriors
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Exact, is_finite, reference
-from coopbandits.links import Links
+from coopbandits.gp.compositions import ArmJointKernel, Hadamard, Kronecker
 from coopbandits.network import Network
 from coopbandits.policy import Plan, Policy, plan
+from coopbandits.protocol.links import Links
 from coopbandits.say import Everything
 
 ENGINES = ("exact", "statistics", "sparse", "messages")

@@ -10,18 +10,19 @@ from typing import Protocol
 
 import numpy as np
 
-from coopbandits.act import FollowCentre, draws, first_best
-from coopbandits.agent import agent_rng
+from coopbandits.act import FollowCentre, agent_rng, draws, first_best
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.covariances import drawn
 from coopbandits.engines.record import Record
 from coopbandits.engines.shared import SharedPosteriors
 from coopbandits.errors import ParameterError
-from coopbandits.messages import message_size, transmissions
+from coopbandits.gp.admission import admits, refusal
+from coopbandits.gp.covariances import drawn
+from coopbandits.gp.posterior import Belief
 from coopbandits.network import Network
+from coopbandits.network.lags import transmissions
 from coopbandits.policy import Policy, plan
-from coopbandits.posterior import Belief, admits, refusal
 from coopbandits.problems.problem import Round
+from coopbandits.protocol.messages import message_size
 
 
 class Beliefs(Protocol):
@@ -82,7 +83,7 @@ class ByLags:
 
     def play(self, t: int, offer: Round) -> IntArray:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""
-        if not admits(self._plan.border, self._policy.ridge, offer.agents, offer.contexts):
+        if not admits(self._plan.prior, self._policy.ridge, offer.agents, offer.contexts):
             raise refusal(offer.contexts, self._policy.ridge)
         agents = np.arange(len(self._rngs))
         rows = np.empty(len(agents), dtype=np.int64)
@@ -145,7 +146,7 @@ class ByLags:
             logdet=belief.logdet,
             count=belief.count,
             ridge=self._policy.ridge,
-            agents=self._plan.union[offer.agents],
+            agents=self._plan.union_bound[offer.agents],
         )
         std = self._drawn(offer, belief, knows) if draws(self._policy.act) else belief.std
         scores = self._policy.act.score(belief.mean, std, width)
@@ -162,7 +163,7 @@ class ByLags:
             assert belief.covariance is not None
             deviations[rows] = drawn(
                 belief.covariance[rows],
-                self._plan.border.diagonal(agents, offer.contexts[rows]),
+                self._plan.prior.diagonal(agents, offer.contexts[rows]),
                 agents,
                 np.concatenate(
                     [self._rngs[v].standard_normal(offer.sizes[v]) for v in np.flatnonzero(knows)]

@@ -3,8 +3,8 @@
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
-from coopbandits.compositions import JointKernel, composition
 from coopbandits.engines.record import Record
+from coopbandits.gp.compositions import JointKernel, composition
 from coopbandits.policy import Plan, Policy
 from coopbandits.similarity import Learnt, Loadings
 from coopbandits.similarity.loadings import linked, of_rank

@@ -6,14 +6,14 @@ import numpy as np
 
 from coopbandits.agent import Agent
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.digests import Digest, News
 from coopbandits.engines.wire import Count, Wire
-from coopbandits.links import Links
-from coopbandits.messages import Message
 from coopbandits.network import Network
 from coopbandits.policy import Policy, plan
 from coopbandits.problems.continuum import ContinuumRound
 from coopbandits.problems.problem import Round
+from coopbandits.protocol.digests import Digest, News
+from coopbandits.protocol.links import Links
+from coopbandits.protocol.messages import Message
 
 
 class Exchange:

@@ -9,11 +9,12 @@ import numpy as np
 
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.compositions import JointKernel
 from coopbandits.engines.record import Record
 from coopbandits.features import Basis
+from coopbandits.gp.compositions import JointKernel
+from coopbandits.gp.posterior import Belief, deviation
+from coopbandits.gp.residual import residual_covariance, residual_variance
 from coopbandits.policy import Plan, Policy
-from coopbandits.posterior import Belief, deviation
 from coopbandits.problems.problem import Round
 
 
@@ -107,12 +108,12 @@ class JointWeights:
         self._after = t - 1
         agents, phi = offer.agents, self._basis.features(kernel, X)
         towards = (phi[:, None, :] @ own[agents])[:, 0]
-        beyond = self._plan.outside(agents, X, phi)
+        beyond = residual_variance(self._plan.prior, agents, X, phi)
         variance, covariance = np.einsum("ri,ri->r", towards, phi) + beyond, None
         if joint:
             others, real = offer.padded(agents)
             covariance = np.einsum("ri,rki->rk", towards, phi[others]) * real
-            covariance += self._plan.outside_jointly(agents, X, phi, beyond)
+            covariance += residual_covariance(self._plan.prior, agents, X, phi, beyond)
         return Belief(
             np.einsum("ri,ri->r", phi, mean[agents]),
             deviation(variance),

@@ -16,9 +16,10 @@ from coopbandits.engines.standing import Standing
 from coopbandits.engines.sums import Sums
 from coopbandits.engines.views import CutViews, cut_down
 from coopbandits.features import Basis
-from coopbandits.mixture import Moments
+from coopbandits.gp.mixture import Moments
+from coopbandits.gp.posterior import Belief, deviation
+from coopbandits.gp.residual import residual_covariance, residual_variance
 from coopbandits.policy import Plan, Policy
-from coopbandits.posterior import Belief, deviation
 from coopbandits.problems.problem import Round
 
 # Offers are worked on in batches of about this many numbers.
@@ -123,7 +124,7 @@ def believed(
     """Ask every agent about its own rows of an offer: X (M, ·), φ (M, m)."""
     joint = draws(policy.act)
     belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if joint else 0)
-    beyond = plan.outside(offer.agents, X, phi)
+    beyond = residual_variance(plan.prior, offer.agents, X, phi)
     for agents in _batches(offer.sizes, phi.shape[1], joint=joint):
         rows, real = offer.padded(agents)
         mean, variance, covariance = standing.ask(phi[rows], agents, joint=joint)
@@ -131,7 +132,7 @@ def believed(
         whose = offer.agents[row]
         if covariance is not None:
             covariance = (covariance * real[:, None, :])[real]
-            covariance += plan.outside_jointly(whose, X[row], phi[row], beyond[row])
+            covariance += residual_covariance(plan.prior, whose, X[row], phi[row], beyond[row])
         Belief(
             mean[real],
             deviation(variance[real] + beyond[row]),

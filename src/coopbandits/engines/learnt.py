@@ -6,13 +6,13 @@ Where K_z may be one of several, an agent has a posterior under each.
 import numpy as np
 
 from coopbandits.act import draws
+from coopbandits.agent.model import learnt_kernel
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.estimates import Estimates
 from coopbandits.engines.record import Record
-from coopbandits.mixture import Mixture
-from coopbandits.model import learnt_kernel
+from coopbandits.gp.mixture import Mixture
+from coopbandits.gp.posterior import Belief, Posterior
 from coopbandits.policy import Plan, Policy
-from coopbandits.posterior import Belief, Posterior
 from coopbandits.problems.problem import Round
 from coopbandits.similarity import Loadings
 

@@ -4,13 +4,13 @@ import numpy as np
 
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray
-from coopbandits.compositions import JointKernel
 from coopbandits.engines.late import believed
 from coopbandits.engines.record import Record
 from coopbandits.engines.standing import Standing
 from coopbandits.features import Basis
+from coopbandits.gp.compositions import JointKernel
+from coopbandits.gp.posterior import Belief
 from coopbandits.policy import Plan, Policy
-from coopbandits.posterior import Belief
 from coopbandits.problems.problem import Round
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray
 from coopbandits.engines.sums import Sums
-from coopbandits.statistics import half, pairs
+from coopbandits.gp.statistics import half, pairs
 
 # Neighbouring levels of δ differ by this factor; below the last one δ counts as 0.
 _STEP = 1.6

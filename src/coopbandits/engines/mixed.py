@@ -13,12 +13,13 @@ from coopbandits.engines.record import Record
 from coopbandits.engines.sums import Sums
 from coopbandits.engines.views import CutViews, cut_down
 from coopbandits.features import Basis
-from coopbandits.mixture import Mixture
+from coopbandits.gp.mixture import Mixture
+from coopbandits.gp.posterior import Belief, deviation
+from coopbandits.gp.residual import residual_covariance, residual_variance
+from coopbandits.gp.statistics import Statistics, log_product, unpacked
+from coopbandits.gp.weights import OwnPart, Weights
 from coopbandits.policy import Plan, Policy
-from coopbandits.posterior import Belief, deviation
 from coopbandits.problems.problem import Round
-from coopbandits.statistics import Statistics, log_product, unpacked
-from coopbandits.weights import OwnPart, Weights
 
 # Views are worked on in batches of about this many numbers.
 _BATCH = 300_000
@@ -68,8 +69,10 @@ class MixedSums:
         if changed.size or not self._views:
             self._views = self._cut_down()
         phi = self._sums.features(X)
-        beyond = self._plan.outside(offer.agents, X, phi)
-        jointly = self._plan.outside_jointly(offer.agents, X, phi, beyond) if joint else beyond
+        beyond = residual_variance(self._plan.prior, offer.agents, X, phi)
+        jointly = (
+            residual_covariance(self._plan.prior, offer.agents, X, phi, beyond) if joint else beyond
+        )
         for views in self._views:
             if not judging[views.whose].any():
                 continue

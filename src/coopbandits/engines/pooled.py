@@ -15,16 +15,17 @@ import numpy as np
 
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.compositions import JointKernel
-from coopbandits.covariances import own_products
 from coopbandits.engines.record import Record
 from coopbandits.engines.sums import Sums
 from coopbandits.features import Basis
+from coopbandits.gp.compositions import JointKernel
+from coopbandits.gp.covariances import own_products
+from coopbandits.gp.posterior import Belief, deviation
+from coopbandits.gp.residual import residual_covariance, residual_variance
+from coopbandits.gp.statistics import Statistics, half
+from coopbandits.gp.weights import solved
 from coopbandits.policy import Plan, Policy
-from coopbandits.posterior import Belief, deviation
 from coopbandits.problems.problem import Round
-from coopbandits.statistics import Statistics, half
-from coopbandits.weights import solved
 
 # Groups are worked on in batches of about this many numbers.
 _BATCH = 300_000
@@ -78,7 +79,7 @@ class PooledSums:
         self._sums.add(t - 1, record)
         phi = self._sums.features(X)
         m, ridge = self._sums.m, self._policy.ridge
-        beyond = self._plan.outside(offer.agents, X, phi)
+        beyond = residual_variance(self._plan.prior, offer.agents, X, phi)
         # each kind's rows together, padded to as many as its largest has
         wanted = np.flatnonzero(judging[offer.agents])
         wanted = wanted[np.argsort(self._kind[offer.agents[wanted]], kind="stable")]
@@ -104,7 +105,9 @@ class PooledSums:
             covariance = None
             if joint:
                 covariance = ridge * own_products(scale[:, None] * Z[real], agents)
-                covariance += self._plan.outside_jointly(agents, X[rows], phi[rows], beyond[rows])
+                covariance += residual_covariance(
+                    self._plan.prior, agents, X[rows], phi[rows], beyond[rows]
+                )
             Belief(
                 scale * mean[real],
                 deviation(scale**2 * spread + beyond[rows]),

@@ -13,10 +13,10 @@ import numpy as np
 
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.compositions import JointKernel
 from coopbandits.engines.record import Record
+from coopbandits.gp.compositions import JointKernel
+from coopbandits.gp.posterior import Belief, Newest, Posterior
 from coopbandits.policy import Plan, Policy
-from coopbandits.posterior import Belief, Newest, Posterior
 from coopbandits.problems.problem import Round
 from coopbandits.similarity.mean_embedding import FrozenKernel
 

@@ -5,9 +5,9 @@ import numpy as np
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.record import Record
 from coopbandits.features import Basis
+from coopbandits.gp.statistics import Spectrum, Statistics, half
 from coopbandits.kernels import Kernel
 from coopbandits.policy import Plan
-from coopbandits.statistics import Spectrum, Statistics, half
 
 
 class Sums:

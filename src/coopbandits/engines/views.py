@@ -8,7 +8,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.estimates import Estimates
-from coopbandits.statistics import pairs
+from coopbandits.gp.statistics import pairs
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import BoolArray, IntArray
-from coopbandits.links import Links
 from coopbandits.network import Network
+from coopbandits.protocol.links import Links
 
 # A message on its way: from whom, to whom, bytes.
 Letter = tuple[int, int, bytes]

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arms import Table
-from coopbandits.arms import kernel as arm_kernel
+from coopbandits.arms import Table, kernel as arm_kernel
 from coopbandits.arrays import Array, IntArray, as_count, as_not_negative, as_seed, short
-from coopbandits.compositions import Hadamard
 from coopbandits.errors import ParameterError
+from coopbandits.gp.compositions import Hadamard
 from coopbandits.kernels import RBF, Kernel, as_kernel
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise

@@ -21,9 +21,10 @@ from coopbandits.arrays import (
     as_seed,
     short,
 )
-from coopbandits.compositions import Composition, JointKernel, composition
-from coopbandits.decision_sets import DecisionSet, as_decision_set
+from coopbandits.decision_sets import DecisionSet
+from coopbandits.decision_sets.decision_set import as_decision_set
 from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.gp.compositions import Composition, JointKernel, composition
 from coopbandits.kernels import RBF, Kernel, as_kernel
 from coopbandits.network import Network, as_network
 from coopbandits.problems.functions import Functions, own_functions

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray, as_contexts, as_count, as_not_negative, as_seed
-from coopbandits.compositions import Hadamard, JointKernel
+from coopbandits.gp.compositions import Hadamard, JointKernel
 from coopbandits.kernels import RBF, Kernel, as_kernel
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise

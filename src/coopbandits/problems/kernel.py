@@ -1,7 +1,7 @@
 """The paper's setup 2 (5): F drawn in the RKHS of K = K_z ⊙ K_x, with a known norm."""
 
 from coopbandits.arrays import as_count, as_not_negative, as_seed
-from coopbandits.compositions import Composition, composition
+from coopbandits.gp.compositions import Composition, composition
 from coopbandits.kernels import RBF, Kernel, as_kernel
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise

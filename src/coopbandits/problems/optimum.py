@@ -22,8 +22,8 @@ import numpy as np
 
 from coopbandits.arrays import Array
 from coopbandits.decision_sets import DecisionSet
+from coopbandits.decision_sets.maximise import Function, peaks
 from coopbandits.errors import ParameterError
-from coopbandits.maximise import Function, peaks
 
 # Centres (m, d), half-widths (m, d) -> f(c) (m,), ∇f(c) (m, d), rest (m,).
 Bounds = Callable[[Array, Array], tuple[Array, Array, Array]]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
-from coopbandits.compositions import JointKernel
 from coopbandits.decision_sets import DecisionSet
 from coopbandits.errors import ParameterError
+from coopbandits.gp.compositions import JointKernel
 from coopbandits.kernels import Kernel, gradient_of
 from coopbandits.problems.enclosures import enclosed, finest, fourth_moment
 from coopbandits.problems.optimum import Optimum, certified

@@ -6,8 +6,8 @@ import numpy as np
 
 from coopbandits.arms import as_kernel_matrix
 from coopbandits.arrays import Array, as_count, as_floats, frozen
-from coopbandits.compositions import ArmJointKernel, Composition, JointKernel
 from coopbandits.errors import ShapeError, SimilarityError
+from coopbandits.gp.compositions import ArmJointKernel, Composition, JointKernel
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.similarity import Given, similarity_matrix

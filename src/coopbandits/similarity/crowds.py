@@ -23,9 +23,9 @@ from math import isqrt
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.gp.statistics import column_draws, half
 from coopbandits.similarity.groups import log_normaliser
 from coopbandits.similarity.partitions import Companies
-from coopbandits.statistics import column_draws, half
 
 _WALKERS, _WARMING, _KEPT = 4, 12, 3
 # Of so many sweeps, once everyone has settled, the last is kept.

@@ -17,6 +17,7 @@ import numpy as np
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count, short
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
+from coopbandits.gp.statistics import Statistics
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.found import HYPOTHESES, PARTS, Found
@@ -32,7 +33,6 @@ from coopbandits.similarity.similarity import (
     settle_noise,
     settle_refresh,
 )
-from coopbandits.statistics import Statistics
 
 # Views are worked on in batches of about this many numbers.
 _BATCH = 1_000_000

@@ -35,8 +35,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.gp.statistics import Statistics, column_halves, half
 from coopbandits.similarity.laws import Contexts
-from coopbandits.statistics import Statistics, column_halves, half
 
 # Every ρ that is tried.
 CORRELATIONS = (1.0, 0.95, 0.85, 0.6)

@@ -9,6 +9,7 @@ import numpy as np
 from coopbandits.arrays import Array, as_positive, frozen
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
+from coopbandits.gp.statistics import Statistics, joint_log_evidence
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.groups import CLOSE
@@ -21,7 +22,6 @@ from coopbandits.similarity.similarity import (
     settle_noise,
     settle_refresh,
 )
-from coopbandits.statistics import Statistics, joint_log_evidence
 
 
 @dataclass(frozen=True, slots=True)

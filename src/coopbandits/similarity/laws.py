@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.gp.statistics import Statistics
 from coopbandits.similarity.similarity import Views
-from coopbandits.statistics import Statistics
 
 # By how many deviations agents' context means must differ more than chance, to be looked at.
 _SIGNIFICANT = 4.0

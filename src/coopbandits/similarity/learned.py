@@ -13,6 +13,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
+from coopbandits.gp.statistics import Statistics, coupled, log_product
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.levels import levels, outlandish
@@ -23,7 +24,6 @@ from coopbandits.similarity.similarity import (
     settle_noise,
     settle_refresh,
 )
-from coopbandits.statistics import Statistics, coupled, log_product
 
 # Views are worked on in blocks of about this many numbers, which fit into a processor's cache.
 _BLOCK = 200_000

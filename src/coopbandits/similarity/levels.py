@@ -16,7 +16,7 @@ observations.
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.statistics import Statistics
+from coopbandits.gp.statistics import Statistics
 
 # κ over the contexts' mean square |φ|²: from a signal 100 times the noise to a hundredth of it,
 # in steps of a factor

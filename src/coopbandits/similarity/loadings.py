@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.compositions import Composition
+from coopbandits.gp.compositions import Composition
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ from typing import ClassVar
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_positive, short
-from coopbandits.compositions import Composition, share_of
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, as_basis, exact_or
+from coopbandits.gp.compositions import Composition, share_of
 from coopbandits.kernels import Kernel, as_kernel, diagonal_gradient_of, gradient_of
 from coopbandits.network import Network
 from coopbandits.similarity.loadings import Loadings, of_rank

@@ -13,9 +13,9 @@ rank among the agents whose observations they are counts (docs/theory.md).
 import numpy as np
 
 from coopbandits.arrays import Array, as_count, as_not_negative, as_positive
-from coopbandits.clique_cover import CliqueCover
-from coopbandits.compositions import Composition, Hadamard, Kronecker, Sum, composition
 from coopbandits.errors import ParameterError, SimilarityError
+from coopbandits.gp.compositions import Composition, Hadamard, Kronecker, Sum, composition
+from coopbandits.network.clique_cover import CliqueCover
 from coopbandits.theory.matrices import as_gram, eigenvalues
 
 

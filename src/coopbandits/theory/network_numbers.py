@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import as_count
-from coopbandits.centres import bounded_independent_set
 from coopbandits.network import Network, as_network
+from coopbandits.network.centres import bounded_independent_set
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray, as_seed, frozen, short
-from coopbandits.compositions import JointKernel
 from coopbandits.decision_sets import DecisionSet
 from coopbandits.errors import ParameterError
+from coopbandits.gp.compositions import JointKernel
 from coopbandits.network import Network
 from coopbandits.policy import Policy, plan
 from coopbandits.problems.continuum import Continuum

@@ -104,7 +104,7 @@ def run_bound(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: i
         if led or len(group) == 1:
             agent_bound[:, members] = ((learning + surprising) / len(group))[:, None] + first
         judges += judging
-    wrong = width.delta / worked_out.union[judges]
+    wrong = width.delta / worked_out.union_bound[judges]
     return RunBound(
         measured=frozen(np.cumsum(run.regret.sum(axis=1))),
         bound=frozen(bound),
@@ -187,7 +187,7 @@ def _widest(
             logdet=logdet,
             count=np.zeros(len(logdet), dtype=np.int64),
             ridge=found.ridge,
-            agents=np.full(len(logdet), worked_out.union[v]),
+            agents=np.full(len(logdet), worked_out.union_bound[v]),
         )
         widest = np.maximum(widest, w)
     return widest

@@ -13,8 +13,7 @@ from coopbandits.errors import ExperimentError
 from coopbandits.lab.experiments.cluster import on_dask
 from coopbandits.lab.experiments.experiment import experiment_of
 from coopbandits.lab.experiments.runner import run_experiment
-from lab_small import small
-from lab_small import waited as waits
+from lab_small import small, waited as waits
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 

@@ -1,8 +1,7 @@
 import math
 import tomllib
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from coopbandits.lab.experiments.toml_text import keys_of, line_of, to_toml
 

@@ -5,7 +5,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.errors import RemoteProtocolError
 from coopbandits.lab import parallel_env
-from coopbandits.messages import Relay
+from coopbandits.protocol.messages import Relay
 from environments import NETWORK, T, V, episode, make, spelt
 from worlds import NETWORKS
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray, as_count, as_number, short
-from coopbandits.compositions import JointKernel, composition
 from coopbandits.errors import InputError, ParameterError
+from coopbandits.gp.compositions import JointKernel, composition
+from coopbandits.gp.posterior import Posterior
 from coopbandits.kernels import RBF, Kernel, Linear, Matern, Scaled
 from coopbandits.lab.logs.fit_words import at_bounds, hardly_a_signal, not_identified
 from coopbandits.lab.logs.log import Log, as_log
 from coopbandits.lab.logs.marginal import Data, Family, Marginal, marginal
-from coopbandits.posterior import Posterior
 
 KERNELS = ("linear", "rbf", "matern")
 

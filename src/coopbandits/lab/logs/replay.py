@@ -19,7 +19,6 @@ import numpy as np
 
 from coopbandits.agent import Agent
 from coopbandits.arrays import Array, as_count, as_number, as_seed, frozen, short
-from coopbandits.digests import News
 from coopbandits.errors import InputError, NetworkError, ParameterError
 from coopbandits.lab.logs.intervals import Interval, as_level, by_student
 from coopbandits.lab.logs.log import Log, Logged, as_log
@@ -32,6 +31,7 @@ from coopbandits.lab.logs.support import (
 )
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
+from coopbandits.protocol.digests import News
 
 _LEAST_ROUNDS = 5
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from coopbandits.arrays import Array
-from coopbandits.messages import lags
 from coopbandits.network import Network
+from coopbandits.network.lags import lags
 
 
 class News:

@@ -26,8 +26,9 @@ from coopbandits.act import FollowCentre
 from coopbandits.arrays import Array, IntArray, as_count, short
 from coopbandits.errors import ParameterError
 from coopbandits.listen import Centre, Clique, Listen, Neighbourhood
-from coopbandits.messages import lags, message_size, transmissions
 from coopbandits.network import Network, as_network
+from coopbandits.network.lags import lags, transmissions
+from coopbandits.protocol.messages import message_size
 from coopbandits.theory.network_numbers import independence_number
 
 MOST_TTLS = 6

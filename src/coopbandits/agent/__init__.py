@@ -1,0 +1,5 @@
+"""One agent on its own: it decides at once, and learns as rewards and messages come. No I/O."""
+
+from coopbandits.agent.agent import Agent, Decision
+
+__all__ = ["Agent", "Decision"]

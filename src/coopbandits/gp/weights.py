@@ -1,0 +1,126 @@
+r"""What do everyone's statistics say about one agent's reward function?
+
+With m features, agent u's weights are θ_u = Σ_k U_uk g_k + √δ_u h_u, all parts N(0, I): that is
+K_z = UUᵀ + diag(δ). The others' own parts h_u are integrated out of their statistics
+(`Statistics.shared`). What is left are the shared parts and the asking agent's own, w = (g, h_v),
+about which all observations say
+
+    A = λI + Σ_u R_uᵀ S̃_u R_u        c = Σ_u R_uᵀ b̃_u        θ_v = R_v w
+
+with R_u = (U_u ⊗ I, 0) for the others and R_v = (U_v ⊗ I, √δ_v I) for the agent itself. Then
+
+    mean = φᵀR_vA⁻¹c            log det(I + K/λ) = log det(A/λ) + Σ_u log det(I + δ_u S_u/λ)
+    variance = λφᵀR_vA⁻¹R_vᵀφ
+
+and one Cholesky factor of A, bordered by what is asked and by c, gives all of it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopbandits.arrays import Array, IntArray
+from coopbandits.gp.statistics import Statistics, coupled
+
+# So large that a bordered row's own diagonal changes nothing.
+_CORNER = 1e200
+
+
+@dataclass(frozen=True, eq=False)
+class OwnPart:
+    """Of B agents themselves: U_v (B, r), δ_v (B,), S_v (B, m, m), b_v (B, m)."""
+
+    U: Array
+    delta: Array
+    S: Array
+    b: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What is known of B agents' shared and own parts.
+
+    Attributes:
+        A: (B, D, D), D = (r + 1)m, or rm where no δ_v is above 0; the lower half counts.
+        c: (B, D).
+        loading: (B, D/m) how θ_v is made of the parts: U_v, √δ_v.
+        logdet: (B,) the part of log det(I + K/λ) that does not come from A.
+        ridge: λ.
+    """
+
+    A: Array
+    c: Array
+    loading: Array
+    logdet: Array
+    ridge: float
+
+    @classmethod
+    def pooled(
+        cls, U: Array, delta: Array, me: IntArray, statistics: Statistics, ridge: float
+    ) -> "Weights":
+        """Pool what B agents have heard.
+
+        Args:
+            U: (B, N, r).
+            delta: (B, N).
+            me: (B,) the column of the agent itself.
+            statistics: (B, N, …) of all agents, its own included; 0 for those not heard from.
+            ridge: λ.
+        """
+        rows = np.arange(len(me))
+        others = delta.copy()
+        others[rows, me] = 0.0
+        if others.any():
+            shared, logdets = statistics.shared(others / ridge)
+            logdet = logdets.sum(axis=1)
+        else:
+            shared, logdet = statistics, np.zeros(len(me))
+        own = OwnPart(U[rows, me], delta[rows, me], statistics.S[rows, me], statistics.b[rows, me])
+        return cls.of(*coupled(U, shared), own, logdet, ridge)
+
+    @classmethod
+    def of(cls, A: Array, c: Array, own: "OwnPart", logdet: Array, ridge: float) -> "Weights":
+        """Add agents' own parts to what is pooled about the shared ones: (B, rm, rm), (B, rm)."""
+        B, D = c.shape
+        if not own.delta.any():
+            A[:, np.arange(D), np.arange(D)] += ridge
+            return cls(A, c, own.U, logdet, ridge)
+        m = own.b.shape[-1]
+        whole, target = np.zeros((B, D + m, D + m)), np.empty((B, D + m))
+        whole[:, :D, :D], target[:, :D] = A, c
+        root = np.sqrt(own.delta)
+        cross = (root[:, None] * own.U)[:, None, :, None] * own.S[:, :, None, :]
+        whole[:, D:, :D] = cross.reshape(B, m, D)
+        whole[:, D:, D:] = own.delta[:, None, None] * own.S
+        target[:, D:] = root[:, None] * own.b
+        index = np.arange(D + m)
+        whole[:, index, index] += ridge
+        return cls(whole, target, np.column_stack([own.U, root]), logdet, ridge)
+
+    def ask(self, phi: Array) -> tuple[Array, Array, Array]:
+        """Return what is believed at K rows of features of each agent: (B, K, m).
+
+        Returns:
+            Means (B, K), the rows' coordinates Z (B, K, D) in which covariances are λZZᵀ, and
+            log det(I + K/λ) (B,).
+        """
+        (B, D), K = self.c.shape, phi.shape[1]
+        asked = (self.loading[:, None, :, None] * phi[:, :, None, :]).reshape(B, K, D)
+        return solved(self.A, self.c, asked, self.logdet, self.ridge)
+
+
+def solved(
+    A: Array, c: Array, asked: Array, logdet: Array, ridge: float
+) -> tuple[Array, Array, Array]:
+    """Return asked·A⁻¹c (B, K), Z = asked·L⁻ᵀ (B, K, D) and log det(A/λ) + `logdet` (B,)."""
+    (B, D), K = c.shape, asked.shape[1]
+    bordered = np.zeros((B, D + K + 1, D + K + 1))
+    bordered[:, :D, :D] = A
+    bordered[:, D : D + K, :D] = asked
+    bordered[:, D + K, :D] = c
+    corner = np.arange(D, D + K + 1)
+    bordered[:, corner, corner] = _CORNER
+    L = np.linalg.cholesky(bordered)
+    whole = 2 * np.log(np.diagonal(L, axis1=1, axis2=2)[:, :D]).sum(axis=1) - D * np.log(ridge)
+    Z, target = L[:, D : D + K, :D], L[:, D + K, :D]
+    return (Z @ target[..., None])[..., 0], Z, np.maximum(whole + logdet, 0.0)

@@ -1,0 +1,252 @@
+"""What becomes of a message on its way, and who is there to hear it?
+
+`play(…, links=Links(…))` lets messages get lost or come late, links fail and agents be away. What
+happens to a message depends on the seed, the round, its link and how many messages crossed that
+link before it in the round, and on nothing else: two policies with one seed face the same links.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from coopbandits.arrays import (
+    Array,
+    BoolArray,
+    IntArray,
+    as_count,
+    as_not_negative,
+    as_number,
+    frozen,
+    is_whole,
+    short,
+)
+from coopbandits.errors import NetworkError, ParameterError
+from coopbandits.network import Network
+
+Span = tuple[int, int | None]
+"""Rounds from the first to the last, both included; None for ever after."""
+
+# Beyond this a message does not come.
+_LONGEST = 2**31
+
+
+@runtime_checkable
+class Delay(Protocol):
+    """By how many rounds are messages late?"""
+
+    def rounds(self, uniform: Array) -> IntArray:
+        """Return the rounds for each link, [from, to], given numbers from [0, 1): (V, V)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Always by the same number of rounds."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", as_count(self.count, "delay", least=0))
+
+    def rounds(self, uniform: Array) -> IntArray:
+        """Return the rounds for each link: (V, V)."""
+        return np.full(uniform.shape, self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """By `low` to `high` rounds, each with the same probability."""
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", as_count(self.low, "low", least=0))
+        object.__setattr__(self, "high", as_count(self.high, "high", least=self.low))
+
+    def rounds(self, uniform: Array) -> IntArray:
+        """Return the rounds for each link: (V, V)."""
+        return self.low + np.floor(uniform * (self.high - self.low + 1)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Geometric:
+    """By 0, 1, 2, … rounds; in each round a message that waits gets through with probability p.
+
+    p = 1/(1 + mean): most come soon, a few very late.
+    """
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", as_not_negative(self.mean, "mean"))
+
+    def rounds(self, uniform: Array) -> IntArray:
+        """Return the rounds for each link: (V, V)."""
+        if self.mean == 0:
+            return np.zeros(uniform.shape, dtype=np.int64)
+        # −ln(1 − p) = ln(1 + 1/mean), where 1/mean must neither vanish nor overflow
+        waits = (
+            np.log1p(self.mean) - np.log(self.mean) if self.mean < 1 else np.log1p(1 / self.mean)
+        )
+        return np.minimum(-np.log1p(-uniform) / waits, _LONGEST).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class PerLink:
+    """By a fixed number of rounds for each link: [from, to] of a (V, V) table."""
+
+    table: IntArray
+
+    def __init__(self, table: object) -> None:
+        try:
+            given = np.asarray(table)
+        except ValueError:  # rows of different length
+            given = np.empty(0)
+        whole = given.dtype.kind in "iu" and given.ndim == 2 and len(given) == given.shape[1]
+        if not whole or (given < 0).any() or (given > _LONGEST).any():
+            raise ParameterError(
+                f"a table of delays must be a (V, V) array of whole numbers >= 0, got "
+                f"{short(table)}"
+            )
+        object.__setattr__(self, "table", frozen(given.astype(np.int64)))
+
+    def rounds(self, uniform: Array) -> IntArray:
+        """Return the table."""
+        return self.table
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Links:
+    """How messages fare, and which links and agents there are in each round.
+
+    Policies plan with the whole network that they are given (cliques, centres, whom to expect news
+    from); links and agents that come later are links that are down and agents that are away at
+    first.
+
+    Args:
+        loss: The probability that a message is lost on a link.
+        delay: By how many rounds it is late: a number, `Between(low, high)`, `Geometric(mean)` or
+            `PerLink(table)`, or any value with the method of `Delay`.
+        down: Links that fail, with the rounds: {(0, 1): (5, 8)} from round 5 to 8,
+            {(0, 1): [(1, 4), (20, None)]} until round 4 and from 20 on. Both ways, unless the
+            network is directed.
+        away: Agents that are away, with the rounds in the same form.
+        forgets: Whether agents that were away come back with an empty memory; else with what they
+            knew.
+    """
+
+    loss: float = 0.0
+    delay: int | Delay = 0
+    down: Mapping[tuple[int, int], Span | Iterable[Span]] = field(default_factory=dict)
+    away: Mapping[int, Span | Iterable[Span]] = field(default_factory=dict)
+    forgets: bool = False
+
+    def __post_init__(self) -> None:
+        loss = as_number(self.loss, "loss")
+        if not 0 <= loss <= 1:
+            raise ParameterError(f"loss must be a probability from 0 to 1, got {loss}")
+        delay: Any = self.delay
+        if is_whole(delay):
+            delay = Constant(delay)
+        if not isinstance(delay, Delay) or isinstance(delay, type):
+            raise ParameterError(
+                f"delay={short(delay)} is no delay; expected a whole number of rounds >= 0, or a "
+                "value such as coopbandits.protocol.links.Geometric(2.0)"
+            )
+        if not isinstance(self.forgets, bool):
+            raise ParameterError(f"forgets must be True or False, got {short(self.forgets)}")
+        for name, value in [
+            ("loss", loss),
+            ("delay", delay),
+            ("down", _spans(self.down, "down")),
+            ("away", _spans(self.away, "away")),
+        ]:
+            object.__setattr__(self, name, value)
+
+    def check(self, network: Network) -> None:
+        """Refuse agents and links that a network does not have."""
+        V = len(network)
+        for agent in self.away:
+            if not is_whole(agent) or not 0 <= agent < V:
+                raise NetworkError(f"away names agent {short(agent)}; the agents are 0 … {V - 1}")
+        links: Iterable[Any] = self.down
+        for link in links:
+            known = isinstance(link, tuple) and len(link) == 2 and all(map(is_whole, link))
+            if not known or not all(0 <= v < V for v in link) or not network.adjacency[link]:
+                raise NetworkError(
+                    f"down names {short(link)}, which is no link of this network; expected a pair "
+                    "(u, v) such that u sends to v"
+                )
+        if isinstance(self.delay, PerLink) and len(self.delay.table) != V:
+            raise ParameterError(
+                f"the table of delays is for {len(self.delay.table)} agents; the network has {V}"
+            )
+
+    def present(self, t: int, agents: int) -> BoolArray:
+        """Tell who is there in round t: (V,)."""
+        there = np.ones(agents, dtype=np.bool_)
+        there[[v for v, spans in self.away.items() if _covers(spans, t)]] = False
+        return there
+
+    def open(self, t: int, network: Network) -> BoolArray:
+        """Tell which links work in round t, [from, to]; True where there is none: (V, V)."""
+        works = np.ones(network.adjacency.shape, dtype=np.bool_)
+        for (u, v), spans in self.down.items():
+            if _covers(spans, t):
+                works[u, v] = False
+                if not network.directed:
+                    works[v, u] = False
+        return works
+
+    def fates(self, t: int, nth: int, *, agents: int, seed: int) -> tuple[BoolArray, IntArray]:
+        """Draw what becomes of the nth message of round t on each link, [from, to].
+
+        Returns:
+            Whether it is lost, and by how many rounds it is late: (V, V), (V, V).
+        """
+        # a problem's rounds draw from the spawn keys (t, 0) and (t, 1) of the same seed
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(t, 2, nth)))
+        chance = rng.random((2, agents, agents))
+        assert isinstance(self.delay, Delay)
+        late: Any = self.delay.rounds(chance[1])  # perhaps by a user's own
+        whole = isinstance(late, np.ndarray) and late.dtype.kind in "iu"
+        if not whole or late.shape != (agents, agents) or (late < 0).any():
+            raise ParameterError(
+                f"delay={short(self.delay)} made {short(late)}; expected a ({agents}, {agents}) "
+                "array of whole numbers >= 0"
+            )
+        return chance[0] < self.loss, late
+
+
+def _spans(given: Any, what: str) -> dict[Any, tuple[Span, ...]]:
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f"{what}={short(given)} is no schedule; expected rounds by name, such as "
+            f"{'{(0, 1): (5, 8)}' if what == 'down' else '{3: (5, 8)}'}"
+        )
+    return {key: _as_spans(value, f"{what}[{short(key)}]") for key, value in given.items()}
+
+
+def _as_spans(given: Any, what: str) -> tuple[Span, ...]:
+    try:
+        listed = list(given)
+        if len(listed) == 2 and all(end is None or is_whole(end) for end in listed):
+            listed = [listed]
+        return tuple(_as_span(*span) for span in listed)
+    except (TypeError, ParameterError) as error:
+        raise ParameterError(
+            f"{what}={short(given)} is no span of rounds; expected (first, last) with "
+            "1 <= first <= last, None as the last for ever after, or a list of such"
+        ) from error
+
+
+def _as_span(first: Any, last: Any) -> Span:
+    start = as_count(first, "first")
+    return start, None if last is None else as_count(last, "last", least=start)
+
+
+def _covers(spans: Any, t: int) -> bool:
+    return any(first <= t and (last is None or t <= last) for first, last in spans)
