@@ -7,18 +7,16 @@ import numpy as np
 import coopbandits as cb
 from coopbandits.agent.model import views_of
 from coopbandits.similarity import Loadings
-from coopbandits.similarity.similarity import added, attached, said
 
 
 def learner_of(similarity, agents, kernel=None):
     return similarity.learner(kernel or cb.kernels.Linear(), cb.Network.complete(agents))
 
 
-def view(learner, samples, me=0, offered=None, told=None):
+def view(learner, samples, me=0, offered=None):
     """One view of samples (X_u, y_u), one for each agent; None for one not heard from.
 
     offered: for each agent the decision sets (n_u, K, d); the chosen contexts alone, if not given.
-    told: for each agent what it says of K_z (k,), if anything.
     """
     dim = next(X for X, _ in (s for s in samples if s is not None)).shape[1]
     rows = []
@@ -28,25 +26,14 @@ def view(learner, samples, me=0, offered=None, told=None):
             continue
         X, y = sample
         sets = [x[None] for x in X] if offered is None else offered[u]
-        says = np.empty((0, 0)) if told is None else np.tile(told[u], (len(X), 1))
-        with_each = attached(learner, sampled(learner, sets), says, dim)
-        assert with_each.shape[1] == learner.attached(dim)
-        row, *more = learner.summaries(X, with_each, y)
-        for one in more:
-            row = added(row, one, said(learner, dim))
-        rows.append(row)
+        attached = np.vstack(
+            [learner.sampled(np.zeros(len(D), dtype=np.int64), D, np.array([0])) for D in sets]
+        )
+        assert attached.shape[1] == learner.attached(dim)
+        rows.append(learner.summaries(X, attached, y).sum(axis=0))
     p = next(row for row in rows if row is not None)
     sums = np.array([np.zeros_like(p) if row is None else row for row in rows])
-    every = np.arange(len(samples))[None]
-    return views_of(every, np.array([me]), sums[None], said(learner, dim))
-
-
-def sampled(learner, sets):
-    """What goes with the first of each decision set (K, d)."""
-    own = [np.zeros(len(D), dtype=np.int64) for D in sets]
-    return np.vstack(
-        [learner.sampled(whose, D, np.array([0])) for whose, D in zip(own, sets, strict=True)]
-    )
+    return views_of(np.arange(len(samples))[None], np.array([me]), sums[None])
 
 
 def K_z_of(similarity, samples, me=0, kernel=None, **more):

@@ -50,7 +50,6 @@ from coopbandits.similarity import (
 )
 from coopbandits.similarity.laplacian import LearntLaplacian
 from coopbandits.similarity.mean_embedding import EmbeddingLearner, FrozenKernel
-from coopbandits.similarity.similarity import among
 from coopbandits.width import Width
 
 if TYPE_CHECKING:
@@ -216,7 +215,7 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
                 "agents that take turns within a round (lag=0) need a K_z that is given; take "
                 "lag=1, or a given similarity"
             )
-        learner, learnt = among(_coarse(policy).learner(policy.kernel, network), heard), heard
+        learner, learnt = _coarse(policy).learner(policy.kernel, network), heard
         is_frozen = policy.similarity.refresh == "frozen"
         if is_frozen:
             if not isinstance(learner, EmbeddingLearner):

@@ -162,7 +162,7 @@ def test_lags_are_those_of_any_other_similarity():
         for similarity in (ArmNetwork(correlated(V * ARMS), arms=ARMS), cb.similarity.Same())
     )
     np.testing.assert_array_equal(joint.lags, product.lags)
-    np.testing.assert_array_equal(joint.union_bound, product.union)
+    np.testing.assert_array_equal(joint.union_bound, product.union_bound)
 
 
 def test_an_agent_restored_from_bytes_takes_the_same_decisions(rng):

@@ -194,7 +194,7 @@ def test_a_view_by_itself_and_among_others_is_the_same(rng, similarity):
     agents, me, sums = (
         np.concatenate([getattr(v, name) for v in alone]) for name in ("agents", "me", "summaries")
     )
-    together = views_of(agents, me, sums, alone[0].newest)
+    together = views_of(agents, me, sums)
     matrices = learner.estimate(together).expected
     for me, one in enumerate(alone):
         np.testing.assert_allclose(learner.estimate(one).expected[0], matrices[me], atol=1e-10)
@@ -217,16 +217,14 @@ def test_a_narrow_view_among_wide_ones_is_the_same(rng, similarity, n, known, V)
         narrow = [*wide[:known], *[None] * (V - known)]
         alone = view(learner, narrow, me=0)
         sums = np.concatenate([view(learner, wide, me=1).summaries, alone.summaries])
-        every = np.arange(V)[None].repeat(2, axis=0)
-        together = views_of(every, np.array([1, 0]), sums, alone.newest)
+        together = views_of(np.arange(V)[None].repeat(2, axis=0), np.array([1, 0]), sums)
         matrices = learner.estimate(together).expected
         np.testing.assert_allclose(estimated(learner, alone).expected[0], matrices[1], atol=1e-9)
 
 
 def test_a_message_carries_the_mean_of_what_was_offered(rng):
     for contexts, more in [(True, 3), (False, 0)]:
-        similarity = Evidence(contexts=contexts, hearsay=0)
-        policy = cb.EagerKernelUCB(kernel=Linear(), similarity=similarity)
+        policy = cb.EagerKernelUCB(kernel=Linear(), similarity=Evidence(contexts=contexts))
         agent = policy.agent(0, cb.Network.path(2))
         offered = rng.normal(size=(5, 3))
         decision = agent.decide(offered)

@@ -173,14 +173,6 @@ def test_a_law_of_contexts_is_weighed_as_all_partitions_weigh_it(patient, monkey
     assert_as_likely(found, expected)
 
 
-def smooth_only(K_z):
-    """What is drawn if tasks vary smoothly in every draw: K_z (N, N)."""
-    N, nobody = len(K_z), np.empty(0, dtype=np.int64)
-    nothing = np.empty((1, 0, N), dtype=np.int64), np.empty((1, 0), dtype=np.int64)
-    inside = np.empty((0, N), dtype=bool)
-    return partitions.Companies(nobody, inside, np.empty(0), K_z[None], np.ones(1), *nothing)
-
-
 def test_strangers_stay_strangers_where_tasks_vary_smoothly(rng):
     """What a factor leaves of rounding must not link whom the asking agent shares nothing with."""
     for _ in range(200):
@@ -189,7 +181,11 @@ def test_strangers_stay_strangers_where_tasks_vary_smoothly(rng):
         far = rng.random(9) < 0.4
         far[0] = False
         smooth[far, 0] = smooth[0, far] = 0.0
-        (U,) = found.loaded(smooth_only(smooth), np.arange(9)[None], np.array([0]), 11, 16, 0.02).U
+        nobody = np.empty(0, dtype=np.int64)
+        drawn = partitions.Companies(
+            nobody, np.empty((0, 9), dtype=bool), np.empty(0), smooth[None], np.ones(1)
+        )
+        (U,) = found.loaded(drawn, np.arange(9)[None], np.array([0]), 11, 16, 0.02).U
         known = np.append(smooth[0] >= 0.02, [False, False])
         np.testing.assert_array_equal((U != 0).any(axis=1), known)
 
@@ -198,9 +194,13 @@ def test_parts_as_large_as_each_other_are_cut_the_same_whatever_the_padding():
     """Fifteen pairs: of fourteen equal parts eleven stay, and padding must not say which."""
     pair = np.arange(30) // 2
     smooth = 0.1 + 0.4 * np.equal.outer(pair, pair)
+    nobody = np.empty(0, dtype=np.int64)
 
     def cut(columns):
-        drawn = smooth_only(np.pad(smooth, (0, columns - 30)))
+        padded = np.pad(smooth, (0, columns - 30))
+        drawn = partitions.Companies(
+            nobody, np.empty((0, columns), dtype=bool), np.empty(0), padded[None], np.ones(1)
+        )
         places = np.arange(columns)[None]
         return found.loaded(drawn, places, np.array([0]), 40, 16, 0.02).matrix[0]
 

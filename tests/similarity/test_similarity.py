@@ -8,10 +8,9 @@ import pytest
 import coopbandits as cb
 from coopbandits.errors import ParameterError, RemoteProtocolError, ShapeError, StateError
 from coopbandits.gp.compositions import Hadamard, Sum
-from coopbandits.policy import plan
 from coopbandits.similarity import Loadings, Views
 from coopbandits.similarity.loadings import linked
-from coopbandits.similarity.similarity import attached, is_due, said
+from coopbandits.similarity.similarity import is_due
 from learnt_views import Unlearnt
 
 
@@ -215,13 +214,13 @@ def test_no_finite_numbers_of_a_peer_stop_an_agent(similarity):
     policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=similarity)
     for trial in range(6):
         rng = np.random.default_rng(trial)
-        agent = policy.agent(1, cb.Network.from_edges([(0, 1), (0, 2), (0, 3), (1, 2)]))
-        more = plan(policy, agent.network).learner.attached(2)
+        agent = policy.agent(0, cb.Network.complete(3))
+        more = similarity.learner(policy.kernel, agent.network).attached(2)
         for t in range(1, 7):
             decision = agent.decide(rng.normal(size=(3, 2)))
             assert np.isfinite([decision.mean, decision.std]).all()
             agent.reward(decision.id, rng.normal())
-            for origin in (0, 2):
+            for origin in (1, 2):
                 wild = 10.0 ** rng.uniform(-49, 49)
                 context = np.append(rng.normal(size=2), wild * rng.normal(size=more))
                 agent.receive(cb.Message(t, origin, context.clip(-1e50, 1e50), wild, 1))
@@ -362,16 +361,14 @@ def test_a_view_is_estimated_alike_beside_wider_ones(similarity):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(12 * 20, 4)) / 2
     y = problem.expected(np.repeat(np.arange(12), 20), X) + 0.1 * rng.normal(size=len(X))
-    with_each = attached(learner, X[:, : learner.attached(4)], np.empty((0, 0)), 4)
-    table = learner.summaries(X, with_each, y).reshape(12, 20, -1).sum(axis=1)
-    newest = said(learner, 4)  # nothing but 0
+    attached = X[:, : learner.attached(4)]
+    table = learner.summaries(X, attached, y).reshape(12, 20, -1).sum(axis=1)
     table = np.vstack([np.zeros_like(table[:1]), table])
     index = np.array([np.arange(1, 13), [1, 4, 7, 2] + 8 * [0], [3, 6] + 10 * [0]])
     me = np.array([0, 1, 0])
-    together = learner.estimate(Views.of(index - 1, me, table, index, newest)).matrix
+    together = learner.estimate(Views.of(index - 1, me, table, index)).matrix
     for row, width in enumerate([12, 4, 2]):
         at = [row], slice(width)
-        view = Views.of(index[at] - 1, me[[row]], table, index[at], newest)
-        alone = learner.estimate(view).matrix[0]
+        alone = learner.estimate(Views.of(index[at] - 1, me[[row]], table, index[at])).matrix[0]
         assert together[row, :width, :width] == pytest.approx(alone, abs=1e-9)
         assert (together[row, width:, width:] == np.eye(12 - width)).all()

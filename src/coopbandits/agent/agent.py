@@ -55,7 +55,6 @@ from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
 from coopbandits.protocol.digests import Digest, DigestRelay, News
 from coopbandits.protocol.messages import Message, Relay
-from coopbandits.similarity import Loadings
 from coopbandits.similarity.mean_embedding import FrozenKernel
 
 # With features, observations wait for the next decision, but no more of them than this.
@@ -274,7 +273,7 @@ class Agent:
         """
         vector, value = as_vector(context, "a context"), as_reward(y)
         self._check_own(vector[None, :])
-        self._attachments = self._attachments.with_choice(vector[None, :], 0, self._loadings)
+        self._attachments = self._attachments.with_choice(vector[None, :], 0)
         self._drop_misfits(len(vector))
         self._dim = len(vector)
         self._learn(self.agent, frozen(np.append(vector, self._attachments.newest)), value)
@@ -319,13 +318,8 @@ class Agent:
 
     def _with_choice(self, offered: Offered, choice: Choice) -> Attachments:
         if isinstance(offered, np.ndarray):
-            return self._attachments.with_choice(offered, choice.index, self._loadings)
-        return self._attachments.with_point(choice.context, offered.spread, self._loadings)
-
-    @property
-    def _loadings(self) -> Loadings | None:
-        """K_z as it was last estimated."""
-        return None if self._model is None else self._model.loadings
+            return self._attachments.with_choice(offered, choice.index)
+        return self._attachments.with_point(choice.context, offered.spread)
 
     def _check_own(self, contexts: Array) -> None:
         if self._dim not in (None, contexts.shape[1]):

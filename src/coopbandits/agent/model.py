@@ -21,7 +21,7 @@ from coopbandits.policy import Plan, Policy
 from coopbandits.similarity import Learnt, Loadings, Views
 from coopbandits.similarity.loadings import linked
 from coopbandits.similarity.mean_embedding import EmbeddingLearner
-from coopbandits.similarity.similarity import added, attached, estimated, is_due, said
+from coopbandits.similarity.similarity import estimated, is_due
 
 # An observation: whose, x̃ = (x, what was attached), y.
 Observation = tuple[int, Array, float]
@@ -144,7 +144,7 @@ class Model:
                 sums = np.zeros((len(self.plan.lags), row.shape[1]))
             elif sums is self.sums:
                 sums = sums.copy()
-            sums[origin] = added(sums[origin], row[0], said(learner, self.dim))
+            sums[origin] += row[0]
         return sums
 
     def _estimate(self, count: int) -> None:
@@ -155,7 +155,6 @@ class Model:
             sources[None, :],
             np.searchsorted(sources, [self.agent]),
             self.sums[None, sources],
-            said(learner, self.dim),
         )
         loadings = estimated(learner, views)
         self.loadings, self.estimated = loadings, count
@@ -232,19 +231,16 @@ class Attachments:
         """How many numbers a message carries for contexts of d numbers."""
         return dim + (self.plan.learner.attached(dim) if self.plan.learner else 0)
 
-    def with_choice(self, offered: Array, index: int, loadings: Loadings | None) -> "Attachments":
-        """Return what goes with a choice, and all that it leaves for later: (K, d).
-
-        Part of it is what the agent's K_z says, if it has any.
-        """
+    def with_choice(self, offered: Array, index: int) -> "Attachments":
+        """Return what goes with a choice, and all that it leaves for later: (K, d)."""
         learner = self.plan.learner
         if learner is None:
             return self
         own = np.zeros(len(offered), dtype=np.int64)
         sampled = learner.sampled(own, offered, np.array([index]))[:1]
-        return self._gained(sampled, offered.shape[1], loadings)
+        return self._gained(sampled[0])
 
-    def with_point(self, point: Array, offered: Array, loadings: Loadings | None) -> "Attachments":
+    def with_point(self, point: Array, offered: Array) -> "Attachments":
         """Return what goes with a point of a continuum: (d,), and (K, d) that stand for all of it.
 
         The point itself counts as chosen, not as offered.
@@ -256,16 +252,14 @@ class Attachments:
         owners = np.append(1, np.zeros(len(offered), dtype=np.int64))
         rows = np.zeros(2, dtype=np.int64)
         sampled = learner.sampled(owners, np.vstack([point, offered]), rows)[:1]
-        return self._gained(sampled, len(point), loadings)
+        return self._gained(sampled[0])
 
-    def _gained(self, sampled: Array, dim: int, loadings: Loadings | None) -> "Attachments":
+    def _gained(self, new: Array) -> "Attachments":
         learner = self.plan.learner
         assert learner is not None
         if not self.plan.frozen:
-            told = np.empty((0, 0)) if loadings is None else loadings.said
-            return replace(self, newest=attached(learner, sampled, told, dim)[0])
+            return replace(self, newest=new)
         assert isinstance(learner, EmbeddingLearner)
-        new = sampled[0]
         sample = self.sample + new if self.sample.size else new
         return replace(self, newest=learner.embedded(sample), sample=sample)
 
@@ -285,10 +279,10 @@ class Attachments:
         return np.asarray(learner.asked(own, offered, self.sample[None, :])[0])
 
 
-def views_of(agents: IntArray, me: IntArray, sums: Array, newest: int = 0) -> Views:
-    """Make views of sums that nobody shares; the newest numbers are no sums: (B, N, p)."""
+def views_of(agents: IntArray, me: IntArray, sums: Array) -> Views:
+    """Make views of sums that nobody shares: (B, N, p)."""
     index = np.arange(agents.size).reshape(agents.shape)
-    return Views.of(agents, me, sums.reshape(-1, sums.shape[-1]), index, newest)
+    return Views.of(agents, me, sums.reshape(-1, sums.shape[-1]), index)
 
 
 def learnt_kernel(policy: Policy, V: int, sources: IntArray, K_z: Array) -> ObservationKernel:

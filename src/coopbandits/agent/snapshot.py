@@ -118,8 +118,6 @@ def stored(agent: "Agent") -> bytes:
         arrays["U"], arrays["delta"] = model.loadings.U, model.loadings.delta
         if len(model.loadings.weight) > 1:
             arrays["weight"] = model.loadings.weight
-        if model.loadings.said.size:
-            arrays["said"] = model.loadings.said
     if agent._plan.learner is not None:
         header["estimated"] = model.estimated if model else 0
         arrays["sample"] = agent._attachments.sample
@@ -264,14 +262,13 @@ def _summed(agent: "Agent", arrays: Arrays, count: int) -> SummedModel:
     if not isinstance(empty, SummedModel):
         raise ValueError("its policy keeps no sums")
     weight = arrays.get("weight", np.ones(1))  # of each K_z that it may be; without, there is one
-    view, said = np.zeros(len(weight), dtype=np.int64), arrays.get("said", np.empty((0, 0)))
-    loadings = Loadings(arrays["U"], arrays["delta"], view, weight, said)
+    view = np.zeros(len(weight), dtype=np.int64)
+    loadings = Loadings(arrays["U"], arrays["delta"], view, weight)
     expected = (len(weight), *empty.loadings.delta.shape[1:])
     fits = (arrays["sums"].shape, arrays["summaries"].shape) == (
         empty.sums.shape,
         empty.summaries.shape,
     ) and loadings.U.shape[:2] == loadings.delta.shape == expected
-    fits = fits and said.shape in ((0, 0), (1, empty.newest))
     if not fits or weight.ndim != 1 or not (weight > 0).all() or abs(weight.sum() - 1) > 1e-9:
         raise ValueError("its arrays do not fit each other")
     return replace(

@@ -13,7 +13,6 @@ from coopbandits.policy import Policy
 from coopbandits.protocol.digests import DigestRelay, News, packed
 from coopbandits.protocol.messages import Relay
 from coopbandits.say import Everything
-from coopbandits.similarity.similarity import added
 
 
 @dataclass(eq=False)
@@ -80,4 +79,4 @@ class Speaker:
         if not self.sums.size:
             self.sums, self.summaries = np.zeros(rows.shape[1]), np.zeros(summaries.shape[1])
         self.sums = self.sums + rows[0]
-        self.summaries = added(self.summaries, summaries[0], model.newest)
+        self.summaries = self.summaries + summaries[0]

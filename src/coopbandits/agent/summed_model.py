@@ -21,7 +21,7 @@ from coopbandits.policy import Plan, Policy
 from coopbandits.protocol.digests import Digest, unpacked
 from coopbandits.similarity import Learnt, Loadings
 from coopbandits.similarity.loadings import linked
-from coopbandits.similarity.similarity import estimated, is_due, said
+from coopbandits.similarity.similarity import estimated, is_due
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +78,6 @@ class SummedModel:
         return plan.learner.summaries(np.zeros((1, dim)), attached, np.zeros(1)).shape[1]
 
     @property
-    def newest(self) -> int:
-        """How many numbers of a summary, the last, are no sums: of these the newest count."""
-        return 0 if self.plan.learner is None else said(self.plan.learner, self.dim)
-
-    @property
     def known(self) -> int:
         """How many observations have been learnt."""
         return int(self.sums[:, 0].sum())
@@ -108,8 +103,6 @@ class SummedModel:
             rows, more = self.rows(np.array(contexts), np.array(rewards))
             np.add.at(sums, at, rows)
             np.add.at(summaries, at, more)
-            if self.newest:  # of one agent's the last
-                summaries[at, -self.newest :] = more[:, -self.newest :]
         for digest in digests:
             place = np.searchsorted(self.sources, digest.origin)
             sums[place], summaries[place] = unpacked(digest.sums), digest.summaries
@@ -121,7 +114,7 @@ class SummedModel:
         counts = (np.array([n]) for n in (new.known, self.estimated, len(self.sources)))
         if not is_due(similarity, *counts)[0]:
             return new
-        views = views_of(self.sources[None], self._me, summaries[None], self.newest)
+        views = views_of(self.sources[None], self._me, summaries[None])
         return replace(new, loadings=estimated(learner, views), estimated=new.known)
 
     def rows(self, x: Array, y: Array) -> tuple[Array, Array]:

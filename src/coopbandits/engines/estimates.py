@@ -104,7 +104,6 @@ class Estimates:
             views = record.views(t, self.agents[due], self.lags[due], self.me[due])
             loadings = estimated(learner, views)
             self._put(due, loadings)
-            record.say(due, loadings.said)
             self._counts[due] = known[due]
             self.refreshes += len(due)
         return due

@@ -7,7 +7,6 @@ from coopbandits.policy import Plan
 from coopbandits.problems.problem import Round
 from coopbandits.similarity import Views
 from coopbandits.similarity.mean_embedding import EmbeddingLearner
-from coopbandits.similarity.similarity import added, attached, said
 
 
 class Record:
@@ -19,7 +18,6 @@ class Record:
         rewards: (T, V).
         width: How many numbers a message carries as its context.
         rows: (V,) which row of the last offer each agent chose.
-        said: (V, k) what each agent says of K_z, once it has estimated it; empty before.
     """
 
     def __init__(self, plan: Plan, rounds: int) -> None:
@@ -29,9 +27,8 @@ class Record:
         self.width = 0
         self.rewards = np.zeros((rounds, V))
         self.rows = np.full(V, -1)
-        self.said: Array = np.empty((V, 0))
         self._samples: Array = np.empty((V, 0))
-        self._dim = self._newest = 0
+        self._dim = 0
         finite = plan.lags[np.isfinite(plan.lags)]
         # sums after each of the last rounds, as far back as any news is old
         self._depth = int(finite.max()) + 1
@@ -65,18 +62,10 @@ class Record:
             self._samples = self._samples + sampled if self._samples.size else sampled
             self.observed[t - 1, :, self._dim :] = learner.embedded(self._samples)
             return
-        with_each = attached(learner, sampled, self.said, self._dim)
-        new = learner.summaries(offer.contexts[rows], with_each, self.rewards[t - 1])
+        new = learner.summaries(offer.contexts[rows], sampled, self.rewards[t - 1])
         if t == 1:
             self._sums = np.zeros((self._depth, *new.shape))
-        self._newest = said(learner, self._dim)
-        self._sums[t % self._depth] = added(self._sums[(t - 1) % self._depth], new, self._newest)
-
-    def say(self, agents: IntArray, said: Array) -> None:
-        """Let agents say this of K_z from now on, or nothing: (B,), (B, k)."""
-        if said.size and not self.said.size:
-            self.said = np.zeros((len(self.said), said.shape[1]))
-        self.said[agents] = said if said.size else 0.0
+        self._sums[t % self._depth] = self._sums[(t - 1) % self._depth] + new
 
     def views(self, t: int, agents: IntArray, lags: Array, me: IntArray) -> Views:
         """Return what has arrived by the decisions of round t: (B, N), (B, N), (B,).
@@ -88,7 +77,7 @@ class Record:
         nothing = depth * V
         table = np.vstack([self._sums.reshape(nothing, p), np.zeros((1, p))])
         index = np.where(after > 0, after % depth * V + agents, nothing)
-        return Views.of(agents, me, table, index, self._newest)
+        return Views.of(agents, me, table, index)
 
     def known(self, t: int, lags: Array) -> IntArray:
         """Count the observations that have arrived by the decisions of round t: (B, N) -> (B,)."""

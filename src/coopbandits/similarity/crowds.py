@@ -67,21 +67,14 @@ class Many:
         rngs = [np.random.default_rng(seed) for seed in self.seeds]
         start = np.where(self.members, self.start, -1)
         slot: IntArray = np.repeat(start[:, None, :], _WALKERS, axis=1)
-        kept: list[IntArray] = []
+        found = []
         for sweep in range(_WARMING + _APART * _KEPT):
             slot = self._swept(slot, rngs)
             if sweep >= _WARMING and (sweep - _WARMING) % _APART == _APART - 1:
-                kept.append(slot)
-        return self.given(kept)
-
-    def given(self, draws: list[IntArray]) -> Companies:
-        """Return in whose company the asking agent may be, the others being so: (B, C, N) each."""
+                found.append(self._asked(slot))
         B, N = self.members.shape
-        found = [self._asked(slot) for slot in draws]
-        drawn = np.concatenate(draws[::-1], axis=1)
-        drawn = np.where(drawn == self.groups, -2, drawn)
-        one_rho = np.zeros(drawn.shape[:2], dtype=np.int64)
-        return Companies.of(found, drawn, one_rho, np.zeros((B, N, N)), np.zeros(B))
+        nothing = np.zeros((B, N, N)), np.zeros(B)
+        return Companies.of(found, _WALKERS * _KEPT, *nothing)
 
     def _swept(self, slot: IntArray, rngs: list[np.random.Generator]) -> IntArray:
         """Let everyone choose again: (B, C, N)."""
@@ -142,7 +135,7 @@ class Many:
         empty = count[..., :G] == 0
         odds[..., G] += (odds[..., :G] * empty).sum(axis=2)
         odds[..., :G] *= ~empty
-        view, walker, group = np.nonzero(~(odds <= _NONE))  # numbers that fail must show
+        view, walker, group = np.nonzero(odds > _NONE)
         company = (others[view, walker] == group[:, None]) & (group < G)[:, None]
         company[np.arange(len(view)), self.me[view]] = True
         return view, company, odds[view, walker, group]

@@ -3,13 +3,11 @@ r"""K_z from what the data say, rewards included: who is in whose group, and how
 Ours, not the paper's. A mean embedding sees contexts only; agents with one law of contexts and
 different tasks differ in it only by what they choose. `Evidence` compares marginal likelihoods of
 the agents' rewards. `groups.py` has the model, `search.py` how groups are sought, `partitions.py`
-how groupings are drawn among a few agents, `crowds.py` among many, `hearsay.py` how they are told
-to others, `laws.py` what contexts say, `levels.py` how the noise level is learnt, `found.py` how
-K_z follows.
+how groupings are drawn among a few agents, `crowds.py` among many, `laws.py` what contexts say,
+`levels.py` how the noise level is learnt, `found.py` how K_z follows.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import isqrt
 
 import numpy as np
@@ -21,8 +19,7 @@ from coopbandits.gp.statistics import Statistics
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.found import HYPOTHESES, PARTS, Found
-from coopbandits.similarity.groups import CLOSE, CORRELATIONS, Groups
-from coopbandits.similarity.hearsay import LEAST_GROUPS, MOST_AGENTS, Heard, Hearsay, Said, of_use
+from coopbandits.similarity.groups import CLOSE, Groups
 from coopbandits.similarity.laws import Contexts
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.loadings import Loadings
@@ -66,11 +63,6 @@ class Evidence:
             from the best groups on, everyone at once. K_z is one of several; beliefs are a mixture.
             With 0 there is one K_z, of groups that are found quickly. With more than 16 features
             only up to 24 agents are drawn, and the groups of many are found quickly.
-        hearsay: With each message go so many drawn groupings of the agents that its sender knows;
-            who knows far fewer takes them for its own, on trust. In a network of V that is about
-            V·hearsay/13 numbers more. Nothing is said with 0, with `partitions=0`, with more than
-            16 features, in networks of more than 1,000 agents, or where all but a tenth of the
-            agents know too many to take anyone's word.
     """
 
     noise: float | None = None
@@ -80,7 +72,6 @@ class Evidence:
     refresh: str = "growing"
     growth: float = 1.1
     partitions: int = 16
-    hearsay: int = 4
 
     def __post_init__(self) -> None:
         settle_noise(self)
@@ -89,8 +80,8 @@ class Evidence:
         if not isinstance(self.contexts, bool):
             raise ParameterError(f"contexts must be True or False, got {short(self.contexts)}")
         settle_refresh(self)
-        for name in ("partitions", "hearsay"):
-            object.__setattr__(self, name, as_count(getattr(self, name), name, least=0))
+        partitions = as_count(self.partitions, "partitions", least=0)
+        object.__setattr__(self, "partitions", partitions)
 
     @property
     def early(self) -> tuple[int, int]:
@@ -124,20 +115,9 @@ class EvidenceLearner:
         """How many parts each of several K_z has, at most."""
         return PARTS
 
-    def among(self, lags: Array) -> "EvidenceLearner":
-        """Say nothing where hardly anyone would take another's word: (V, V)."""
-        if of_use(lags):
-            return self
-        return replace(self, similarity=replace(self.similarity, hearsay=0))
-
     def attached(self, dim: int) -> int:
         """How many numbers go with a context of d numbers in a message."""
-        m = self.basis.size(self.kernel, dim)
-        return (m if self.similarity.contexts else 0) + self._said(m)
-
-    def said(self, dim: int) -> int:
-        """How many of these, the last, say who is with whom."""
-        return self._said(self.basis.size(self.kernel, dim))
+        return self.basis.size(self.kernel, dim) if self.similarity.contexts else 0
 
     def sampled(self, agents: IntArray, contexts: Array, rows: IntArray) -> Array:
         """Return the mean features of each agent's decision set: (V, m)."""
@@ -151,39 +131,27 @@ class EvidenceLearner:
 
     def summaries(self, X: Array, attached: Array, y: Array) -> Array:
         """Summarise n observations: (n, p)."""
-        phi = self.basis.features(self.kernel, X)
-        rows = [Statistics.rows(phi, y)]
-        end = attached.shape[1] - self._said(phi.shape[1])
-        if self.similarity.contexts:
-            mean = attached[:, :end]
-            rows += [mean, (mean**2).sum(axis=1, keepdims=True)]
-        return np.hstack([*rows, attached[:, end:]])
+        rows = Statistics.rows(self.basis.features(self.kernel, X), y)
+        if not self.similarity.contexts:
+            return rows
+        return np.hstack([rows, attached, (attached**2).sum(axis=1, keepdims=True)])
 
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
         p = views.table.shape[1]
-        end = p - views.newest
-        heard = self._hearsay.unpacked(views.table[:, end:]) if views.newest else None
-        views = replace(views, table=views.table[:, :end], newest=0)
-        table = Statistics.of(views.table, self._features(end))
+        table = Statistics.of(views.table, self._features(p))
         sane = views.heard & ~outlandish(table, views.index, views.heard)
         noise, ratio = levels(table, views.index, sane, self.similarity.noise)
         return Loadings.gathered(
             views.index.shape,
             (
-                (rows, self._estimate(some, table, heard, sane[rows], noise[rows], ratio[rows]))
-                for rows, some in views.batches(_BATCH // end)
+                (rows, self._estimate(some, table, sane[rows], noise[rows], ratio[rows]))
+                for rows, some in views.batches(_BATCH // p)
             ),
         )
 
     def _estimate(
-        self,
-        views: Views,
-        table: Statistics,
-        heard: Heard | None,
-        sane: BoolArray,
-        noise: Array,
-        ratio: Array,
+        self, views: Views, table: Statistics, sane: BoolArray, noise: Array, ratio: Array
     ) -> Loadings:
         sane = sane[:, : views.index.shape[1]]
         statistics = table.take(views.index)
@@ -213,17 +181,11 @@ class EvidenceLearner:
         if quick:
             drawn = min(drawn, _HANDFUL)
         many = members.sum(axis=1) > drawn
+        few = ~many & members[mine]
         telling = np.zeros(B, dtype=np.bool_) if law is None else law.telling(sane)
-        takes, theirs = np.zeros(B, dtype=np.bool_), Said.nothing(views.index.shape, G)
-        known = np.clip((statistics.n * views.heard).sum(axis=1), 0.0, 2.0**53)
-        if heard is not None:
-            takes, theirs = self._hearsay.taken(heard, views, members, known)
-            # where laws of contexts differ they may say more
-            takes &= members[mine] & ~telling
-        few = ~many & members[mine] & ~takes
         places, rho, score = np.zeros((B, views.index.shape[1], G)), np.ones(B), np.zeros(B)
         # where partitions are drawn, groups only say whether to look at contexts
-        sought = np.flatnonzero(~few & ~takes | telling)
+        sought = np.flatnonzero(~few | telling)
         if sought.size:
             places[sought], rho[sought], score[sought] = best(
                 groups.take(sought), alone[sought], views.me[sought], many[sought] & (not quick)
@@ -244,6 +206,7 @@ class EvidenceLearner:
         places = np.where(silent[..., None], 0.0, places)
         if law is not None:
             law = Contexts(law.mean, law.n * by_contexts[:, None])
+        known = np.clip((statistics.n * views.heard).sum(axis=1), 0.0, 2.0**53)
         found = Found(
             groups=replace(groups, contexts=law),
             places=places,
@@ -251,38 +214,17 @@ class EvidenceLearner:
             members=members,
             me=views.me,
             seeds=np.stack([views.agents[mine], known.astype(np.int64)], axis=1),
-            said=theirs,
         )
         # where laws of contexts say who is with whom, the best groups are sure enough
-        crowd = many & members[mine] & ~by_contexts & ~takes & (not quick)
-        loadings, groupings = found.loadings(few, crowd, takes, separate=not quick)
-        if heard is None:
-            return loadings
-        return replace(loadings, said=self._hearsay.packed(groupings, views.agents, known))
+        crowd = many & members[mine] & ~by_contexts & (not quick)
+        return found.loadings(few, crowd, separate=not quick)
 
     def _start(self) -> Array:
         """Return an uneven start that depends on each agent alone, not on the view: (V, G)."""
         return np.random.default_rng(0).dirichlet(np.ones(self.similarity.groups), size=self.agents)
 
-    @cached_property
-    def _hearsay(self) -> Hearsay:
-        """How groupings are told."""
-        return Hearsay(
-            agents=self.agents,
-            groups=max(self.similarity.groups, LEAST_GROUPS),
-            draws=self.similarity.hearsay,
-            correlations=len(CORRELATIONS),
-        )
-
-    def _said(self, m: int) -> int:
-        """How many numbers of a message, and of a summary, say who is with whom?"""
-        thorough = self.similarity.partitions > 0 and m <= _FEATURES
-        if not thorough or not self.similarity.hearsay or self.agents > MOST_AGENTS:
-            return 0
-        return self._hearsay.size
-
     def _features(self, p: int) -> int:
-        """How many features m make summaries of p numbers, without what is said?"""
+        """How many features m make summaries of p numbers?"""
         if self.similarity.contexts:  # p = 2 + m + m² + m + 1
             return isqrt(p - 2) - 1
         return (isqrt(4 * p - 7) - 1) // 2  # p = 2 + m + m²

@@ -6,20 +6,19 @@ With R_ug the probability that u is in group g, and ρ the correlation within gr
 
 so K_z(u, w) is ρ times the probability that u and w are in one group, and what is uncertain is an
 agent's own. Where groups are sought thoroughly there are several K_z instead, one for each group in
-which the asking agent may be; where groupings are drawn, or told by others, one for each company: ρ
-between those in it, everyone else apart.
+which the asking agent may be; where groupings are drawn, one for each company: ρ between those in
+it, everyone else apart.
 
 Leading axes: B views; N agents; G groups.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.similarity.crowds import Many
 from coopbandits.similarity.groups import CORRELATIONS, Groups, log_normaliser
-from coopbandits.similarity.hearsay import Said, spoken
 from coopbandits.similarity.loadings import Loadings
 from coopbandits.similarity.partitions import Companies, Few, LogEvidence
 
@@ -49,7 +48,6 @@ class Found:
         members: (B, N) the agents that anything is known of, the asking one included.
         me: (B,) the column of the agent that asks.
         seeds: (B, ·) of what is drawn.
-        said: What others say of these agents, where their word is taken.
     """
 
     groups: Groups
@@ -58,81 +56,39 @@ class Found:
     members: BoolArray
     me: IntArray
     seeds: IntArray
-    said: Said
 
-    def loadings(
-        self, few: BoolArray, crowd: BoolArray, told: BoolArray, *, separate: bool
-    ) -> tuple[Loadings, Said]:
-        """Return K_z, and what each agent says of it.
+    def loadings(self, few: BoolArray, crowd: BoolArray, *, separate: bool) -> Loadings:
+        """Return K_z, of what is drawn among a few agents, or in a crowd: (B,), (B,).
 
-        It is of what is drawn among a few agents, or in a crowd, or of what others have told: (B,)
-        each. Elsewhere it is of groups: one, or if they are separate one for each.
+        Elsewhere it is of groups: one, or if they are separate one for each.
         """
-        rest, parts = np.flatnonzero(~few & ~crowd & ~told), []
+        rest, parts = np.flatnonzero(~few & ~crowd), []
         if rest.size:
             left = self._take(rest)
             made = each if separate else packed
-            parts.append((rest, made(left.places, left.rho, left.me), left._settled()))
+            parts.append((rest, made(left.places, left.rho, left.me)))
         for some in self._portions(np.flatnonzero(few)):
-            parts.append((some, *self._take(some)._drawn()))
-        for q, rho in enumerate(CORRELATIONS):
+            parts.append((some, self._take(some)._drawn()))
+        for rho in CORRELATIONS:
             for some in self._portions(np.flatnonzero(crowd & (self.rho == rho))):
-                parts.append((some, *self._take(some)._drawn_at_once(q)))
-            for some in self._portions(np.flatnonzero(told & (self.said.rho == q))):
-                parts.append((some, *self._take(some)._told(q)))
-        said = replace(self.said, digits=self.said.digits.copy(), rho=self.said.rho.copy())
-        for some, _, of in parts:
-            said.digits[some], said.rho[some] = of.digits, of.rho
-        return Loadings.gathered(self.members.shape, [part[:2] for part in parts]), said
+                parts.append((some, self._take(some)._drawn_at_once(rho)))
+        return Loadings.gathered(self.members.shape, parts)
 
-    def _drawn(self) -> tuple[Loadings, Said]:
+    def _drawn(self) -> Loadings:
         """Draw in whose company the asking agent may be: each is a K_z, all others apart."""
         at = self._there()
         few = self._few((np.arange(len(at))[:, None], at))
-        companies, N = few.companies(), self.members.shape[1]
-        return loaded(companies, at, few.me, N, _OF_FEW, _SMALLEST), self._spoken(companies, at)
+        return loaded(few.companies(), at, few.me, self.members.shape[1], _OF_FEW, _SMALLEST)
 
-    def _drawn_at_once(self, q: int) -> tuple[Loadings, Said]:
+    def _drawn_at_once(self, rho: float) -> Loadings:
         """Do the same among many, of one ρ: from the best groups on, everyone at once."""
         at = self._there()
-        many = self._many((np.arange(len(at))[:, None], at), CORRELATIONS[q])
-        companies = many.companies()
-        said = replace(self._spoken(companies, at), rho=np.full(len(at), q))
-        return self._correlated(companies, at, many.me, CORRELATIONS[q]), said
-
-    def _told(self, q: int) -> tuple[Loadings, Said]:
-        """Take the others to be grouped as was said, under one ρ; where am I?"""
-        at = self._there()
-        many = self._many((np.arange(len(at))[:, None], at), CORRELATIONS[q])
-        many = replace(many, groups=self.said.groups)
-        digits = np.take_along_axis(self.said.digits, at[:, None, :], axis=2)
-        # of whom nothing was said is on its own
-        slot = np.where(digits == 0, many.groups, digits - 1)
-        companies = many.given([np.where(many.members[:, None, :], slot, -1)])
-        return self._correlated(companies, at, many.me, CORRELATIONS[q]), self.said
-
-    def _correlated(self, companies: Companies, at: IntArray, me: IntArray, rho: float) -> Loadings:
-        """Make K_z of companies of many agents, ρ between those in one."""
-        whole = loaded(companies, at, me, self.members.shape[1], HYPOTHESES, _RAREST)
+        many = self._many((np.arange(len(at))[:, None], at), rho)
+        N = self.members.shape[1]
+        whole = loaded(many.companies(), at, many.me, N, HYPOTHESES, _RAREST)
         return Loadings(
             np.sqrt(rho) * whole.U, 1.0 - rho * (1.0 - whole.delta), whole.view, whole.weight
         )
-
-    def _spoken(self, companies: Companies, at: IntArray) -> Said:
-        """Say what was drawn of the agents at some places: (B, most)."""
-        D = self.said.digits.shape[1]
-        said = spoken(companies.drawn, companies.rho, D, self.said.groups)
-        digits = np.zeros_like(self.said.digits)
-        np.put_along_axis(digits, at[:, None, :], said.digits, axis=2)
-        return replace(said, digits=digits)
-
-    def _settled(self) -> Said:
-        """Say which groups are the best: one grouping, however many are said."""
-        own = 1.0 - self.places.sum(axis=2) > self.places.max(axis=2)
-        digits = np.where(own, self.said.groups + 1, self.places.argmax(axis=2) + 1)
-        every = np.repeat((digits * self.members)[:, None], self.said.digits.shape[1], axis=1)
-        rho = np.searchsorted(-np.array(CORRELATIONS), -self.rho)
-        return replace(self.said, digits=every, rho=rho)
 
     def _there(self) -> IntArray:
         """Return where those are that anything is known of, then others to fill up: (B, most)."""
@@ -207,7 +163,6 @@ class Found:
             self.members[index],
             self.me[index],
             self.seeds[index],
-            self.said.take(index),
         )
 
 

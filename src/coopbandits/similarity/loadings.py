@@ -5,7 +5,7 @@ several, each with a probability.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,14 +22,12 @@ class Loadings:
         delta: (H, N).
         view: (H,) whose hypothesis each is, in order; unless given, each view has one.
         weight: (H,) how likely each is, relative to the others of its view.
-        said: (B, k) what each agent says of K_z in its messages from now on, if anything.
     """
 
     U: Array
     delta: Array
     view: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     weight: Array = field(default_factory=lambda: np.empty(0))
-    said: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     def __post_init__(self) -> None:
         if not len(self.view):
@@ -72,21 +70,11 @@ class Loadings:
             start += H
         weight = np.concatenate([part.weight for _, part in parts])
         order = np.argsort(view, kind="stable")
-        said = np.zeros((shape[0], max(part.said.shape[1] for _, part in parts)))
-        for rows, part in parts:
-            if len(part.said):  # who is on its own because numbers failed says nothing
-                said[rows] = part.said
-        return cls(U[order], delta[order], view[order], weight[order], said)
+        return cls(U[order], delta[order], view[order], weight[order])
 
     def take(self, index: IntArray | BoolArray) -> "Loadings":
         """Take some of the hypotheses."""
-        return replace(
-            self,
-            U=self.U[index],
-            delta=self.delta[index],
-            view=self.view[index],
-            weight=self.weight[index],
-        )
+        return Loadings(self.U[index], self.delta[index], self.view[index], self.weight[index])
 
     def leading(self) -> "Loadings":
         """Drop the parts that are rounding, of one view whose δ is 0."""

@@ -73,8 +73,7 @@ class Few:
     def companies(self) -> "Companies":
         """Draw in whose company the asking agent may be."""
         walk = _Walk(self)
-        found, slots, rho = [], [], []
-        smooth = np.zeros((len(self.me), *2 * self.members.shape[1:]))
+        found, smooth = [], np.zeros((len(self.me), *2 * self.members.shape[1:]))
         share = np.zeros(len(self.me))
         for sweep in range(_WARMING + _KEPT):
             if sweep:
@@ -85,17 +84,12 @@ class Few:
             odds = walk.sweep()
             if sweep >= _WARMING:
                 found.append(walk.companies(odds))
-                slots.append(walk.slot.copy())
-                rho.append(walk.rho)
                 some = np.flatnonzero(walk.rho > 0)
                 np.add.at(smooth, walk.view[some], walk.together(some, odds))
                 np.add.at(share, walk.view[some], 1.0)
         draws = _WALKERS * _KEPT
         smooth /= np.maximum(share, 1.0)[:, None, None]
-        B, N = self.members.shape
-        drawn = np.hstack([slot.reshape(B, -1, N) for slot in slots[::-1]])
-        correlated = np.hstack([of.reshape(B, -1) for of in rho[::-1]])
-        return Companies.of(found, drawn, correlated, smooth, share / draws)
+        return Companies.of(found, draws, smooth, share / draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +102,6 @@ class Companies:
         weight: (H,) how likely it is.
         smooth: (B, N, N) K_z, but for its diagonal, if tasks vary smoothly.
         share: (B,) how likely that is.
-        drawn: (B, K, N) where everyone is in each of K draws, the newest first: −1 if not there,
-            −2 if on its own whoever else is.
-        rho: (B, K) which correlation within groups goes with each draw.
     """
 
     view: IntArray
@@ -118,27 +109,24 @@ class Companies:
     weight: Array
     smooth: Array
     share: Array
-    drawn: IntArray
-    rho: IntArray
 
     @classmethod
     def of(
         cls,
         found: list[tuple[IntArray, BoolArray, Array]],
-        drawn: IntArray,
-        rho: IntArray,
+        draws: int,
         smooth: Array,
         share: Array,
     ) -> "Companies":
-        """Put together what was found in the draws: view, members and odds of each."""
+        """Put together what was found in so many draws: view, members and odds of each."""
         view, members, odds = (np.concatenate(part) for part in zip(*found, strict=True))
         # the same company is one hypothesis
         key = np.hstack([view[:, None], np.packbits(members, axis=1)])
         _, first, same = np.unique(key, axis=0, return_index=True, return_inverse=True)
-        total = np.bincount(same.reshape(-1), odds).astype(np.float64) / drawn.shape[1]
+        total = np.bincount(same.reshape(-1), odds).astype(np.float64) / draws
         order = np.lexsort([first, -total, view[first]])
         first = first[order]
-        return cls(view[first], members[first], total[order], smooth, share, drawn, rho)
+        return cls(view[first], members[first], total[order], smooth, share)
 
 
 class _Walk:

@@ -85,7 +85,6 @@ class Views:
         me: (B,) the column of the agent itself, heard or not.
         table: (P, p) sums of what was heard from one agent; a row of 0 where nothing was.
         index: (B, N) which row of the table each is.
-        newest: How many numbers of a row, the last, are no sums, but what its agent said last.
     """
 
     agents: IntArray
@@ -93,17 +92,14 @@ class Views:
     me: IntArray
     table: Array
     index: IntArray
-    newest: int = 0
 
     @classmethod
-    def of(
-        cls, agents: IntArray, me: IntArray, table: Array, index: IntArray, newest: int = 0
-    ) -> "Views":
+    def of(cls, agents: IntArray, me: IntArray, table: Array, index: IntArray) -> "Views":
         """Make views; an agent with a count of 0 has not been heard from."""
         used, places = np.unique(index, return_inverse=True)
         kept = table[used]
         heard = (kept[:, 0] > 0)[places.reshape(index.shape)]
-        return cls(agents, np.asarray(heard), me, kept, places.reshape(index.shape), newest)
+        return cls(agents, np.asarray(heard), me, kept, places.reshape(index.shape))
 
     @property
     def summaries(self) -> Array:
@@ -134,7 +130,6 @@ class Views:
                     self.me[rows],
                     self.table,
                     self.index[rows, :widest],
-                    self.newest,
                 ),
             )
 
@@ -151,16 +146,11 @@ class Learner(Protocol):
     """Learns K_z; holds no state."""
 
     def attached(self, dim: int) -> int:
-        """How many numbers k go with a context of d numbers in a message.
-
-        First what is `sampled`. If the learner has `said(dim)`, so many numbers more follow: what
-        the sender's last estimate says (`Loadings.said`), 0 before the first. They are the last
-        numbers of a summary too, and of these what came last counts, not the sum.
-        """
+        """How many numbers k go with a context of d numbers in a message."""
         ...
 
     def sampled(self, agents: IntArray, contexts: Array, rows: IntArray) -> Array:
-        """What V agents attach to this round's messages, without what they say of K_z: (V, ·).
+        """What V agents attach to this round's messages: (V, k).
 
         Args:
             agents: (M,) to whom each context was offered.
@@ -176,34 +166,6 @@ class Learner(Protocol):
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
         ...
-
-
-def among(learner: Learner, lags: Array) -> Learner:
-    """Let a learner know who hears whom, if it asks (`among(lags)`): (V, V), inf for never."""
-    asks = getattr(learner, "among", None)
-    return learner if asks is None else asks(lags)
-
-
-def said(learner: Learner, dim: int) -> int:
-    """How many numbers a message carries of what its sender says of K_z."""
-    asked = getattr(learner, "said", None)
-    return 0 if asked is None else int(asked(dim))
-
-
-def attached(learner: Learner, sampled: Array, told: Array, dim: int) -> Array:
-    """Return what goes with V contexts of d numbers: samples, and what is said of K_z: (V, k)."""
-    size = said(learner, dim)
-    if not size:
-        return sampled
-    return np.hstack([sampled, told if told.size else np.zeros((len(sampled), size))])
-
-
-def added(sums: Array, row: Array, newest: int) -> Array:
-    """Add summaries to sums; of so many numbers, the last, the newest count: (…, p), (…, p)."""
-    total = sums + row
-    if newest:
-        total[..., -newest:] = row[..., -newest:]
-    return total
 
 
 def settle_noise(similarity: Any) -> None:

@@ -98,7 +98,7 @@ def test_agents_that_hear_only_the_environment_decide_as_in_play(policy):
 
 def test_agents_that_attach_more_than_a_context_refuse_the_environments_messages():
     policy = cb.EagerKernelUCB(
-        kernel=cb.kernels.Linear(), similarity=cb.similarity.Evidence(hearsay=0), ttl=1
+        kernel=cb.kernels.Linear(), similarity=cb.similarity.Evidence(), ttl=1
     )
     env = make("kernel", ttl=1)
     observations, _ = env.reset(seed=0)

@@ -151,8 +151,7 @@ def inspect_network(
             among them.
         dim: d, how many numbers a context has; for bytes only.
         attached: How many numbers more go with a context where K_z is learnt: d for `Evidence`
-            under a linear kernel, 64 under others, 0 where K_z is given. Dist needs none. Under a
-            linear kernel Eager's agents may say about V·4/13 more (`Evidence.hearsay`).
+            under a linear kernel, 64 under others, 0 where K_z is given. Dist needs none.
     """
     V = len(as_network(network))
     plain = message_size(as_count(dim, "dim"))
