@@ -49,7 +49,7 @@ def test_a_smooth_matern_stays_finite_where_its_bessel_function_overflows():
 
 
 def test_the_product_of_two_rbf_kernels_is_rbf_on_scaled_concatenated_contexts(rng):
-    # the paper's Examples (3.2): K_z ⊙ K_x with x̂ = [x/σ_x; z/σ_z]
+    # the paper's Examples (§3.2): K_z ⊙ K_x with x̂ = [x/σ_x; z/σ_z]
     x, z = rng.normal(size=(9, 3)), rng.normal(size=(9, 2))
     product = RBF(0.6)(x, x) * RBF(1.7)(z, z)
     joined = np.hstack([x / 0.6, z / 1.7])

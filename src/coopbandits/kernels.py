@@ -58,7 +58,7 @@ class Linear(Algebra):
 
     $$k(x, x') = (x / \ell)^\top (x' / \ell)$$
 
-    k(x, x) ≤ 1, as 3 of the paper requires, only if the scaled contexts have norm at most 1.
+    k(x, x) ≤ 1, as §3 of the paper requires, only if the scaled contexts have norm at most 1.
     """
 
     lengthscale: Lengthscale = 1.0
@@ -91,7 +91,7 @@ class RBF(Algebra):
 
     $$k(x, x') = \exp\bigl(-\lVert (x - x') / \ell \rVert^2 / 2\bigr)$$
 
-    k(x, x) = 1, as the bounded-variance assumption of 3 requires.
+    k(x, x) = 1, as the bounded-variance assumption of §3 requires.
     """
 
     lengthscale: Lengthscale = 1.0

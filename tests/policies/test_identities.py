@@ -108,7 +108,7 @@ def test_oful_is_linucb_with_the_self_normalised_width():
 
 
 def test_a_linear_network_kernel_is_linucb_with_weighted_observations():
-    # the paper's Examples (3.2): K = (z_vᵀz_v')·(xᵀx') is a linear model on the products z ⊗ x
+    # the paper's Examples (§3.2): K = (z_vᵀz_v')·(xᵀx') is a linear model on the products z ⊗ x
     network, rounds = NETWORKS["grid"], 12
     z = network_contexts(9, dim=2)
     z /= np.linalg.norm(z, axis=1, keepdims=True)

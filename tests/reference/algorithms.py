@@ -227,7 +227,7 @@ def distribute(
 def round_robin(
     world: World, agents: int, kernel: Kernel, *, ridge: float, width: Width, rounds: int, seed: int
 ) -> np.ndarray:
-    """One agent that pulls V·T arms in turn (2)."""
+    """One agent that pulls V·T arms in turn (§2)."""
     rng = np.random.default_rng(np.random.SeedSequence([seed, 0]))
     model = Model(0, kernel, ridge)
     actions = np.empty((rounds, agents), dtype=int)

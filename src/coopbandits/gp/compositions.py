@@ -1,4 +1,4 @@
-r"""How do K_z and K_x make one kernel? The compositions of 3 and the appendix.
+r"""How do K_z and K_x make one kernel? The compositions of §3 and the appendix.
 
 An observation is indexed by its agent and its round: x̃ = (v, x). With K_z between agents and K_x
 between contexts,
@@ -79,7 +79,7 @@ class Kronecker:
 class Sum:
     """K = (K_z ⊕ K_x)/2.
 
-    Deviation from the paper: halved, so that K(x̃, x̃) ≤ 1 stays true (3 requires it).
+    Deviation from the paper: halved, so that K(x̃, x̃) ≤ 1 stays true (§3 requires it).
     """
 
     def combine(self, K_z: Array, K_x: Array) -> Array:

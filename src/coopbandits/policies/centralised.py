@@ -1,4 +1,4 @@
-"""Centralised (2): one agent that pulls V·T arms in turn, the mark to compare with."""
+"""Centralised (§2): one agent that pulls V·T arms in turn, the mark to compare with."""
 
 from coopbandits.act import UpperBound
 from coopbandits.kernels import Kernel

@@ -1,4 +1,4 @@
-"""Coop-KernelTS: Coop-KernelUCB that acts on a draw from its posterior (the Bayesian case of 7)."""
+"""Coop-KernelTS: Coop-KernelUCB that acts on a draw from its posterior (Bayesian, §7)."""
 
 from coopbandits.act import Sample
 from coopbandits.features import Basis

@@ -1,4 +1,4 @@
-"""Dist-KernelUCB (4, Algorithm 3): centres learn, the others follow their centre."""
+"""Dist-KernelUCB (§4, Algorithm 3): centres learn, the others follow their centre."""
 
 from coopbandits.act import FollowCentre
 from coopbandits.features import Basis

@@ -1,4 +1,4 @@
-"""Eager-KernelUCB (4, Algorithm 2): learn from whatever arrives, weighed by K_z."""
+"""Eager-KernelUCB (§4, Algorithm 2): learn from whatever arrives, weighed by K_z."""
 
 from coopbandits.act import UpperBound
 from coopbandits.features import Basis

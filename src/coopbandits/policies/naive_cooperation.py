@@ -1,4 +1,4 @@
-"""Naive cooperation (5): what neighbours saw counts as one's own."""
+"""Naive cooperation (§5): what neighbours saw counts as one's own."""
 
 from coopbandits.act import UpperBound
 from coopbandits.features import Basis

@@ -1,4 +1,4 @@
-"""The paper's setup 1 (5): linear rewards, one task per cluster of agents."""
+"""The paper's setup 1 (§5): linear rewards, one task per cluster of agents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

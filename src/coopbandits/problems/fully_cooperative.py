@@ -1,4 +1,4 @@
-"""The fully cooperative setting (4): one reward function, one fixed decision set."""
+"""The fully cooperative setting (§4): one reward function, one fixed decision set."""
 
 from dataclasses import dataclass
 

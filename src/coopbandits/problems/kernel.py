@@ -1,4 +1,4 @@
-"""The paper's setup 2 (5): F drawn in the RKHS of K = K_z ⊙ K_x, with a known norm."""
+"""The paper's setup 2 (§5): F drawn in the RKHS of K = K_z ⊙ K_x, with a known norm."""
 
 from coopbandits.arrays import as_count, as_not_negative, as_seed
 from coopbandits.gp.compositions import Composition, composition

@@ -1,4 +1,4 @@
-r"""K_z from the agents' contexts: the paper's estimator (3.3, "Approximating Network Contexts").
+r"""K_z from the agents' contexts: the paper's estimator (§3.3, "Approximating Network Contexts").
 
 Each agent's network context is the mean embedding Ψ_v of its law of contexts in the RKHS of a
 kernel, estimated by the mean of features ψ of the contexts seen, Ψ̂_v = (1/n_v) Σ ψ(x_{v,i}), and

@@ -1,4 +1,4 @@
-"""The paper's figure (5) as an experiment: two setups, four networks, its algorithms and ours.
+"""The paper's figure (§5) as an experiment: two setups, four networks, its algorithms and ours.
 
 What the paper leaves open is settled here and said in docs/reproduction.md: the noise R, the norm
 of F, the width η (chosen for agents alone, on other seeds), and how networks are sampled.
