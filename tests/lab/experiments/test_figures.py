@@ -1,9 +1,12 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from coopbandits.lab.experiments.experiment import experiment_of
 from coopbandits.lab.experiments.figures import drawn, regret_figure
+from coopbandits.lab.experiments.reproduce import paper_experiment
 from coopbandits.lab.experiments.runner import run_experiment
 from coopbandits.lab.experiments.summary import Mean, summaries
 from lab_small import small
@@ -26,6 +29,22 @@ def test_every_problem_and_network_has_a_panel_and_every_policy_a_line(store):
         for line, policy in zip(axis.get_lines(), ("alone", "eager"), strict=True):
             assert (line.get_ydata() == found[network, policy].regret).all()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["alone", "eager"]
+
+
+@pytest.mark.parametrize("networks", [1, 4])
+def test_a_legend_of_long_names_stays_within_the_figure(networks):
+    of_networks = ["er", "facebook", "twitch", "caida"][:networks]
+    experiment = paper_experiment(networks=of_networks, setups=["1"])
+    rounds = np.arange(1, 4)
+    flat = {"rounds": rounds, "regret": 1.0 * rounds, "half": 0.0 * rounds, "final": Mean(3, 0)}
+    found = [SimpleNamespace(cell=cell, **flat) for cell in experiment.cells]
+    figure = regret_figure(SimpleNamespace(experiment=experiment), found)
+    figure.canvas.draw()
+    [legend] = figure.legends
+    shown = legend.get_window_extent()
+    assert shown.x0 >= 0
+    assert shown.x1 <= figure.bbox.width
+    assert len(legend.get_texts()) == len(experiment.policies)
 
 
 def test_policies_that_differ_twentyfold_are_drawn_on_a_logarithmic_scale(store):

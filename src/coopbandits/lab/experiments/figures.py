@@ -18,6 +18,8 @@ COLOURS = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c564b",
     "#6a3d9a", "#c2185b",
 )  # fmt: skip
+# Inches that a legend takes for a line with the space around it, and for a letter of a name.
+_HANDLE, _LETTER = 0.72, 0.08
 
 
 def write_figures(store: Store) -> None:
@@ -67,9 +69,9 @@ def regret_figure(store: Store, found: list[Summary]) -> "Figure":
     experiment = store.experiment
     rows, columns = list(experiment.problems), list(experiment.networks)
     style = style_of(store)
-    figure = Figure(
-        figsize=(max(4.2, 3.3 * len(columns)), 3.0 * len(rows) + 1.1), dpi=150, layout="constrained"
-    )
+    names = [_plain(name) for name in experiment.policies]
+    wide = max(4.2, 3.3 * len(columns), _inches(names, min(len(names), 2)))
+    figure = Figure(figsize=(wide, 3.0 * len(rows) + 1.1), dpi=150, layout="constrained")
     logarithmic = _is_wide(found)
     axes = figure.subplots(
         len(rows), len(columns), squeeze=False, sharey="row" if logarithmic else False
@@ -106,7 +108,7 @@ def regret_figure(store: Store, found: list[Summary]) -> "Figure":
         [handles[name] for name in ordered],
         [_plain(name) for name in ordered],
         loc="outside lower center",
-        ncols=min(len(ordered), max(2, int(1.6 * len(columns)))),
+        ncols=_legend_columns([_plain(name) for name in ordered], wide, int(1.6 * len(columns))),
         frameon=False,
     )
     return figure
@@ -115,6 +117,18 @@ def regret_figure(store: Store, found: list[Summary]) -> "Figure":
 def _plain(name: str) -> str:
     """Keep a name from being read as a formula."""
     return name.replace("$", r"\$")
+
+
+def _legend_columns(names: list[str], wide: float, most: int) -> int:
+    """Return how many columns a legend may have, at most, in a figure so many inches wide."""
+    counts = range(min(len(names), max(2, most)), 1, -1)
+    return next((count for count in counts if _inches(names, count) <= wide), 1)
+
+
+def _inches(names: list[str], count: int) -> float:
+    """Return about how wide a legend of so many columns is; it is filled column by column."""
+    columns = np.array_split([len(name) for name in names], count)
+    return float(sum(_HANDLE + _LETTER * column.max() for column in columns))
 
 
 def _is_wide(found: list[Summary]) -> bool:
