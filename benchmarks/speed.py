@@ -476,8 +476,8 @@ def figure(row: Row) -> None:
         axis.set(xlabel=label, ylabel="milliseconds a round")
         axis.legend(frameon=False)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_title("Eager-KernelUCB, mean degree 20, 20 rounds")
-    axes[1].set_title("40 agents, mean degree 20")
+    axes[0].set_title("Eager-KernelUCB, K_z known, mean degree 20, 20 rounds", fontsize=10)
+    axes[1].set_title("40 agents, mean degree 20", fontsize=10)
     drawing.savefig(HERE.parent / "docs" / "images" / "scaling.png", dpi=130)
 
 

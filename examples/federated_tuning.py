@@ -39,6 +39,7 @@ NETWORK = cb.Network.grid(3, 4)
 KERNEL = 0.25 * cb.kernels.RBF(lengthscale=1.0)
 RIDGE, ETA = 0.01, 0.1
 GRID = 21
+OURS = "Eager-KernelUCB, Evidence(partitions=0, growth=1.5)"
 
 
 @dataclass
@@ -148,7 +149,7 @@ def tuners() -> dict[str, Tuner]:
         "random search": cb.Uniform(),
         "alone": cb.KernelUCB(kernel=KERNEL, ridge=RIDGE, eta=ETA),
         "naive sharing": cb.NaiveCooperation(kernel=KERNEL, ridge=RIDGE, eta=ETA, ttl=2),
-        "ours": cb.EagerKernelUCB(
+        OURS: cb.EagerKernelUCB(
             kernel=KERNEL,
             ridge=RIDGE,
             eta=ETA,
@@ -201,11 +202,16 @@ def write(found: dict[str, Array], out: Path) -> None:
         for name, values in per_seed.items():
             for t in range(values.shape[1]):
                 rows.writerow([name, t + 1, *(f"{x:.4f}" for x in interval(values[:, t]))])
+    draw({name: [interval(at) for at in values.T] for name, values in per_seed.items()}, out)
+
+
+def draw(curves: dict[str, list[tuple[float, float]]], out: Path) -> None:
+    """Draw mean and half of its interval after each evaluation, for each tuner."""
     figure, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
-    for (name, values), style in zip(per_seed.items(), ("--", ":", "-", "-.", "-"), strict=True):
-        curve = np.array([interval(values[:, t]) for t in range(values.shape[1])])
+    for (name, means), style in zip(curves.items(), ("--", ":", "-", "-.", "-"), strict=True):
+        curve = np.array(means)
         at = np.arange(1, len(curve) + 1)
-        axes.plot(at, curve[:, 0], style, label=name, linewidth=2.6 if name == "ours" else 1.6)
+        axes.plot(at, curve[:, 0], style, label=name, linewidth=2.6 if name == OURS else 1.6)
         axes.fill_between(at, curve[:, 0] - curve[:, 1], curve[:, 0] + curve[:, 1], alpha=0.15)
     axes.set(
         xlabel="evaluations at each site",
@@ -232,10 +238,11 @@ def main() -> None:
     write(found, options.out)
     marks = [t for t in (5, 10, 20, 30) if t <= options.evaluations]
     print("percentage points short of the best known accuracy, mean ± half of a 95% interval")
-    print("".join([f"{'after evaluation':<18}", *(f"{t:>16}" for t in marks)]))
+    width = max(len(name) for name in found)
+    print("".join([f"{'after evaluation':<{width}}", *(f"{t:>16}" for t in marks)]))
     for name, values in found.items():
         cells = [interval(100 * values[:, t - 1].mean(axis=1)) for t in marks]
-        print("".join([f"{name:<18}", *(f"{m:>9.2f} ± {h:.2f}" for m, h in cells)]))
+        print("".join([f"{name:<{width}}", *(f"{m:>9.2f} ± {h:.2f}" for m, h in cells)]))
     print(f"table and figure are in {options.out}")
 
 

@@ -36,8 +36,12 @@ def main() -> None:
     same = cb.similarity.Same()
     policies = [
         cb.KernelUCB(kernel=linear, width=surer).named("each agent alone"),
-        cb.CoopKernelUCB(kernel=linear, similarity=same, width=width),
-        cb.EagerKernelUCB(kernel=linear, similarity=same, width=width),
+        cb.CoopKernelUCB(kernel=linear, similarity=same, width=width).named(
+            "Coop-KernelUCB, K_z known"
+        ),
+        cb.EagerKernelUCB(kernel=linear, similarity=same, width=width).named(
+            "Eager-KernelUCB, K_z known"
+        ),
         cb.DistKernelUCB(kernel=linear, width=width),
     ]
     found = {}

@@ -87,6 +87,13 @@ def test_the_table_has_a_row_for_each_policy(path, capsys):
     assert [name for name in named if name in ("Uniform", "LinUCB")] == ["Uniform", "LinUCB"]
 
 
+def test_the_table_says_where_evidence_learns_the_kernel_between_agents(path, edges, capsys):
+    replay.main(options(path, policies=["EagerKernelUCB", "NaiveCooperation"], network=edges))
+    shown = capsys.readouterr().out
+    assert "EagerKernelUCB, Evidence " in shown
+    assert shown.count("Evidence") == 1
+
+
 def test_bad_input_is_an_error_of_the_tree(path, tmp_path, edges):
     with pytest.raises(ParameterError, match=r"policy 'Best' is not known; expected .*LinUCB"):
         replay.main(options(path, policies=["Best"]))

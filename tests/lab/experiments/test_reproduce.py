@@ -1,6 +1,7 @@
 import pytest
 
 from coopbandits.errors import ExperimentError, NetworkError
+from coopbandits.lab.commands.demo import DEMO
 from coopbandits.lab.experiments.reproduce import DEFAULT_NETWORKS, paper_experiment
 from coopbandits.lab.experiments.runner import check, run_experiment
 from coopbandits.lab.networks import VARIABLE
@@ -16,10 +17,33 @@ def test_the_papers_profile_has_the_papers_numbers():
         assert (problem["dim"], problem["actions"]) == (10, 8)
     for name, table in paper.policies.items():
         assert table["ridge"] == 1.0, name
-    assert paper.policies["Coop-KernelUCB"]["similarity"]["bandwidth"] == 1.0
+    assert paper.policies["Coop-KernelUCB, MeanEmbedding (paper)"]["similarity"]["bandwidth"] == 1.0
     assert [name for name, table in paper.policies.items() if table.get("dashed")] == [
-        "Eager, K_z known"
+        "Eager-KernelUCB, K_z known"
     ]
+
+
+@pytest.mark.parametrize(
+    "policies", [paper_experiment().policies, DEMO["policies"]], ids=["the paper's figure", "demo"]
+)
+def test_coop_and_eager_are_named_with_the_kernel_between_agents_that_they_play_with(policies):
+    named = 0
+    for name, table in policies.items():
+        if table["kind"] not in ("CoopKernelUCB", "EagerKernelUCB"):
+            continue
+        similarity = table.get("similarity", {"kind": "Evidence"})  # the default
+        if similarity == "truth":
+            assert name.endswith(", K_z known")
+        else:
+            options = {key: value for key, value in similarity.items() if key != "kind"}
+            said = ", ".join(f"{key}={value}" for key, value in options.items())
+            wanted = {
+                "MeanEmbedding": "MeanEmbedding (paper)",
+                "Evidence": f"Evidence({said})" if said else "Evidence",
+            }
+            assert name.endswith(f", {wanted[similarity['kind']]}")
+        named += 1
+    assert named >= 3
 
 
 def test_each_setup_has_its_own_baselines():
@@ -45,7 +69,7 @@ def test_without_as_skitter_it_says_what_to_do(tmp_path, monkeypatch):
 def test_a_part_of_it_runs(tmp_path):
     part = paper_experiment(
         networks=["er"], agents=6, rounds=3, trials=1,
-        algorithms=["LinUCB", "KernelUCB", "Dist-KernelUCB", "Eager, K_z known"],
+        algorithms=["LinUCB", "KernelUCB", "Dist-KernelUCB", "Eager-KernelUCB, K_z known"],
     )  # fmt: skip
     store = run_experiment(part, tmp_path / "run", workers=1)
     assert len(store.done()) == len(part.cells) == 6
@@ -57,7 +81,7 @@ def test_a_part_of_it_runs(tmp_path):
         ({"profile": "papr"}, "profile 'papr' is not known"),
         ({"networks": ["facebok"]}, "did you mean 'facebook'"),
         ({"setups": ["3"]}, "there is no setup '3'"),
-        ({"algorithms": ["Coop-KernelUBC"]}, "did you mean 'Coop-KernelUCB'"),
+        ({"algorithms": ["Coop-KernelUBC, MeanEmbedding"]}, "did you mean 'Coop-KernelUCB, Mean"),
         ({"agents": 0, "networks": ["er"]}, "agents must be"),
     ],
 )

@@ -21,9 +21,9 @@ DEMO = {
     "policies": {
         "alone (LinUCB)": {"kind": "LinUCB", "eta": 0.3},
         "naive cooperation": {"kind": "NaiveCooperation", **_COMMON},
-        "Coop-KernelUCB": {"kind": "CoopKernelUCB", **_COMMON},
-        "Eager-KernelUCB": {"kind": "EagerKernelUCB", **_COMMON},
-        "Eager, K_z known": {
+        "Coop-KernelUCB, Evidence": {"kind": "CoopKernelUCB", **_COMMON},
+        "Eager-KernelUCB, Evidence": {"kind": "EagerKernelUCB", **_COMMON},
+        "Eager-KernelUCB, K_z known": {
             "kind": "EagerKernelUCB", **_COMMON, "similarity": "truth", "dashed": True,
         },
     },

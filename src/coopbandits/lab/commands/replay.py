@@ -17,6 +17,7 @@ from coopbandits.lab.logs.replay import Replay, replay_policy
 from coopbandits.lab.terminal import show_json, show_table, show_words
 from coopbandits.network import Network
 from coopbandits.policy import Policy
+from coopbandits.similarity import Evidence
 from coopbandits.width import InformationGain, SelfNormalised, Srinivas
 
 
@@ -41,9 +42,10 @@ def main(options: argparse.Namespace) -> int:
                 f"policy {short(name)} is not known; expected some of {', '.join(known)}"
             )
     fits = _Fits(log, options.kernel)
-    found = []
+    found, shown = [], []
     for name in options.policies:
         policy, centre = configured(name, fits, options.ttl)
+        shown.append(f"{name}, Evidence" if isinstance(policy.similarity, Evidence) else name)
         found.append(
             replay_policy(
                 log,
@@ -60,7 +62,7 @@ def main(options: argparse.Namespace) -> int:
     show_table(
         f"mean reward a decision while learning; the log's own is {found[0].logged:.4g}",
         ["policy", "mean", "95% interval", "rounds", "decisions used"],
-        [_row(name, r) for name, r in zip(options.policies, found, strict=True)],
+        [_row(name, r) for name, r in zip(shown, found, strict=True)],
     )
     show_words(["kernel, ridge and width were fitted to the same log (coop fit)"])
     return 0

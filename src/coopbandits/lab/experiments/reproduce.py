@@ -1,5 +1,8 @@
 """The paper's figure (§5) as an experiment: two setups, four networks, its algorithms and ours.
 
+Coop- and Eager-KernelUCB are named with the K_z that they play with: the paper's estimate K̂_z,
+`Evidence`, or the true one.
+
 What the paper leaves open is settled here and said in docs/reproduction.md: the noise R, the norm
 of F, the width η (chosen for agents alone, on other seeds), and how networks are sampled.
 """
@@ -121,14 +124,16 @@ def _policies(setups: Sequence[str]) -> dict[str, dict[str, Any]]:
             "width": {"kind": "InformationGain", **bound}, "ridge": 1.0, "problems": second,
         },
         "Dist-KernelUCB": {"kind": "DistKernelUCB", **common},
-        "Coop-KernelUCB": {"kind": "CoopKernelUCB", **common, **embedding},
-        "Eager-KernelUCB": {"kind": "EagerKernelUCB", **common, **embedding},
+        "Coop-KernelUCB, MeanEmbedding (paper)": {"kind": "CoopKernelUCB", **common, **embedding},
+        "Eager-KernelUCB, MeanEmbedding (paper)": {
+            "kind": "EagerKernelUCB", **common, **embedding,
+        },
         # the faster form, by which docs/reproduction.md was measured
-        "Eager, evidence (ours)": {
+        "Eager-KernelUCB, Evidence(partitions=0, growth=1.5)": {
             "kind": "EagerKernelUCB", **common,
             "similarity": {"kind": "Evidence", "partitions": 0, "growth": 1.5},
         },
-        "Eager, K_z known": {
+        "Eager-KernelUCB, K_z known": {
             "kind": "EagerKernelUCB", **common, "similarity": TRUTH, "dashed": True,
         },
     }  # fmt: skip
