@@ -5,9 +5,12 @@ file, socket, logging, plotting or global random state.
 """
 
 import ast
+import io
+import pkgutil
 import re
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -46,6 +49,17 @@ def imported(file):
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file.name} imports relatively"
             yield str(node.module)
+
+
+def prose(file):
+    """Yield the docstrings and comments of a file."""
+    text = file.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node, clean=False) or ""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
 
 
 def test_there_is_a_core_to_check():
@@ -120,3 +134,21 @@ def test_importing_a_room_does_not_hide_a_public_function():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert shown.strip() == "True"
+
+
+@pytest.mark.parametrize(
+    "file", sorted(SOURCE.rglob("*.py")), ids=lambda file: str(file.relative_to(SOURCE))
+)
+def test_every_module_that_a_docstring_or_comment_names_exists(file):
+    text = "\n".join(prose(file))
+    for name in set(re.findall(r"`((?:\w+/)*\w+\.py)`", text)):
+        places = (file.parent, SOURCE, SOURCE.parents[1])
+        assert any((place / name).exists() for place in places), name
+    for name in set(re.findall(r"`(coopbandits(?:\.\w+)+)", text)):
+        assert pkgutil.resolve_name(name) is not None
+
+
+def test_modules_are_named_in_docstrings_and_in_comments(tmp_path):
+    file = tmp_path / "one.py"
+    file.write_text('"""See `two.py`."""\n# and `three.py`\nx = "`four.py`"\n', encoding="utf-8")
+    assert re.findall(r"`(\w+\.py)`", "\n".join(prose(file))) == ["two.py", "three.py"]

@@ -1,7 +1,7 @@
 r"""Which numbers stand for a context? Finite features φ with φ(x)ᵀφ(x') = k(x, x'), or nearly.
 
 With m features all that an agent's observations say about its reward function is in sums of size
-m² (`similarity/statistics.py`), however many they are. A basis turns a kernel into features:
+m² (`gp/statistics.py`), however many they are. A basis turns a kernel into features:
 
 | basis | k(x, x') | for |
 |---|---|---|

@@ -1,9 +1,9 @@
 """How does an agent choose from a continuum? The point that its act rates highest.
 
 The rating is a function of mean and σ, whose gradients a `Surface` knows, or a function drawn from
-the posterior (`sample_path.py`); `maximise` looks for its highest point. Contexts that were tried
-before, the newest and the most rewarding of them, are looked at too, so that what is known to be
-good is never missed.
+the posterior (`gp/sample_path.py`); `maximise` looks for its highest point. Contexts that were
+tried before, the newest and the most rewarding of them, are looked at too, so that what is known to
+be good is never missed.
 """
 
 from collections.abc import Sequence

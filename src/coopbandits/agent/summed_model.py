@@ -1,7 +1,7 @@
 """What does one agent with finite features make of all that it has heard? Sums, and nothing more.
 
 Where a policy has `features=`, all that counts of an agent's observations are its sums
-(`statistics.py`), so memory and time per decision do not grow with them.
+(`gp/statistics.py`), so memory and time per decision do not grow with them.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,6 +1,6 @@
 r"""How do an agent's beliefs change from point to point? Mean and σ with their gradients.
 
-Notation as in `posterior.py`; κ(x) holds K between x̃ and the n observations, ∂κ its gradient:
+Notation as in `gp/posterior.py`; κ(x) holds K between x̃ and the n observations, ∂κ its gradient:
 
     mean       κᵀα                     ∇mean = ∂κᵀα               α = (K + λI)⁻¹y, once
     variance   K(x̃, x̃) − |L⁻¹κ|²       ∇σ² = ∇K(x̃, x̃) − 2∂κᵀβ     β = L⁻ᵀL⁻¹κ, two solves a point
@@ -8,7 +8,7 @@ Notation as in `posterior.py`; κ(x) holds K between x̃ and the n observations,
 
 and with m features, whose weights have mean θ and covariance C = GGᵀ, the same of φᵀθ, |Gᵀφ|² and
 the variance that the features do not hold. All points asked for share the solves. Where K_z may be
-one of several, mean and variance are those of the mixture (`mixture.py`):
+one of several, mean and variance are those of the mixture (`gp/mixture.py`):
 
     variance   Σ_h w_h(σ_h² + (mean_h − mean)²)      ∇ = Σ_h w_h(∇σ_h² + 2(mean_h − mean)∇mean_h)
 """

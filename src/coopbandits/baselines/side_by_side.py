@@ -1,8 +1,8 @@
 r"""What does each of many agents know by itself? Exact posteriors of equal shape, side by side.
 
-As `posterior.py`, K + λI = LLᵀ for each agent, L in panels of rows; but a panel holds the rows of
-all agents, so that one call of numpy serves them all. A row that an agent has no observation for is
-that of the identity, and its whitened contexts are 0 there.
+As `gp/posterior.py`, K + λI = LLᵀ for each agent, L in panels of rows; but a panel holds the rows
+of all agents, so that one call of numpy serves them all. A row that an agent has no observation for
+is that of the identity, and its whitened contexts are 0 there.
 """
 
 import numpy as np

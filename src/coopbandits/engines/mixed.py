@@ -1,4 +1,4 @@
-r"""Posteriors from sums, for any K_z = UUᵀ + diag(δ), each agent with its own (`weights.py`).
+r"""Posteriors from sums, for any K_z = UUᵀ + diag(δ), each agent with its own (`gp/weights.py`).
 
 Agents that are no strangers to the asking one are few once groups are settled: each view is cut
 down to them and to the parts they share, and views of like size are worked on together.

@@ -1,6 +1,6 @@
 r"""How strong is the noise, and how strong the signal? Learnt from agents taken one by one.
 
-Each agent by itself has the evidence p(y | σ², κ) of `statistics.py`, whatever it shares with
+Each agent by itself has the evidence p(y | σ², κ) of `gp/statistics.py`, whatever it shares with
 others. The product over all agents heard from says how strong the noise σ² is, and the ratio
 κ = σ²/s² of noise to the prior variance of the weights. κ is searched on a grid; for each κ the
 best σ² is known in closed form.

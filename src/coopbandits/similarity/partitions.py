@@ -9,7 +9,7 @@ sampling: one by one, agents leave their groups and join another or found one, w
 which is a Chinese restaurant process as prior over partitions. How readily agents are on their own,
 α, and the correlation ρ within groups are drawn too, from a few values each: where nobody is like
 anybody α grows, and everyone is left alone. All else is integrated out, so a draw needs the sums of
-`statistics.py` only. A walker starts with nobody placed; agents join one by one whom they find.
+`gp/statistics.py` only. A walker starts with nobody placed; agents join one by one whom they find.
 
 For the agent that asks the odds themselves are kept: whoever is in its group, in some draw with
 ρ = 1, is a hypothesis, and its weight the mean of its odds. Where ρ is less, groups are a way to
