@@ -236,26 +236,6 @@ def thorough() -> Row:
     }
 
 
-def hearsay() -> Row:
-    """Eager, linear, Evidence with hearsay, 200 of ego-facebook, T = 120, three trials."""
-    totals = {4: np.zeros(3), 0: np.zeros(3)}
-    for seed in range(3):
-        problem = scenarios.problem_of("a", scenarios.SETTINGS["facebook200"], seed)
-        for said, total in totals.items():
-            similarity = cb.similarity.Evidence(hearsay=said)
-            policy = cb.EagerKernelUCB(kernel=LINEAR, similarity=similarity, eta=0.3)
-            run, seconds = timed(problem, policy, 120, seed)
-            total += [seconds, run.regret_per_agent[-1], run.bytes.sum()]
-    told, silent = totals[4], totals[0]
-    return {
-        "seconds": told[0] / 3,
-        "times faster": silent[0] / told[0],
-        "regret": told[1] / 3,
-        "regret without": silent[1] / 3,
-        "times the bytes": told[2] / silent[2],
-    }
-
-
 def embedding() -> Row:
     """The same with MeanEmbedding of rank 6; and what that costs in regret at V = 60."""
     run, seconds = eager(cb.similarity.MeanEmbedding(0.5, rank=6))
@@ -500,9 +480,9 @@ def paper() -> Row:
 
 ROWS: dict[str, Callable[[], Row]] = {
     "coop": coop, "facebook": facebook, "evidence": evidence, "thorough": thorough,
-    "hearsay": hearsay, "embedding": embedding,
-    "sparse": sparse, "sparse_regret": sparse_regret, "alone": alone, "one_agent": one_agent,
-    "lasting": lasting, "whole_facebook": whole_facebook, "scaling": scaling, "paper": paper,
+    "embedding": embedding, "sparse": sparse, "sparse_regret": sparse_regret, "alone": alone,
+    "one_agent": one_agent, "lasting": lasting, "whole_facebook": whole_facebook,
+    "scaling": scaling, "paper": paper,
 }  # fmt: skip
 
 
