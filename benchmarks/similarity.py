@@ -2,13 +2,14 @@
 
     python benchmarks/similarity.py run er60 path60    # hours; resumes where it stopped
     python benchmarks/similarity.py table              # the tables of docs/similarity.md
+    python benchmarks/similarity.py earlier            # those of docs/decisions/similarity.md
     python benchmarks/similarity.py rank               # what a low rank costs MeanEmbedding
 
 The setting: linear rewards, d = 10, 8 actions a round on
 the unit sphere, noise 0.3, 120 rounds, ridge 1, eta 0.3. Every trial draws its own network, tasks,
 contexts and noise from its seed; all methods of a trial share them. Seeds 0 … are reported; the
 bandwidth of MeanEmbedding is chosen on seeds 1000 … and nothing else was
-tuned on either, but for two choices that docs/similarity.md names.
+tuned on either, but for two choices that docs/decisions/similarity.md names.
 """
 
 import argparse
@@ -56,10 +57,10 @@ ROWS = {
     "`MeanEmbedding`, best σ_z": "embedding",
     "`Learned`": "learned",
     "**`Evidence`**": "evidence",
-    "`Evidence` at 1aed818": "evidence 1aed818",
-    "`Evidence` at 225edf2": "evidence 225edf2",
     "`Evidence(partitions=0, growth=1.5)`": "groups",
 }
+# Evidence as it was at some commits
+EARLIER = {", at 1aed818": "evidence 1aed818", ", at 225edf2": "evidence 225edf2"}
 
 
 @dataclass(frozen=True)
@@ -312,29 +313,7 @@ def gap_closed(alone: np.ndarray, method: np.ndarray, oracle: np.ndarray) -> tup
 def table() -> None:
     """Print the tables of docs/similarity.md."""
     done = read()
-    ours = {
-        "": "evidence",
-        ", at 1aed818": "evidence 1aed818",
-        ", at 225edf2": "evidence 225edf2",
-        ", `partitions=0, growth=1.5`": "groups",
-    }
-    views = {
-        "Evidence": worth,
-        "Evidence less the best MeanEmbedding": less,
-    }
-    for policy in ("eager", "coop"):
-        for title, shown in views.items():
-            print(f"\n### {title}, {policy.capitalize()}-KernelUCB\n")
-            print_rows(
-                "network",
-                {
-                    given.text + option: [
-                        shown(done, setting, scenario, policy, method) for scenario in SCENARIOS
-                    ]
-                    for setting, given in SETTINGS.items()
-                    for option, method in ours.items()
-                },
-            )
+    print_views(done, {"": "evidence", ", `partitions=0, growth=1.5`": "groups"}, worth)
     for setting, given in SETTINGS.items():
         for policy in ("eager", "coop"):
             rows = {
@@ -346,6 +325,28 @@ def table() -> None:
                 print_rows("method", rows)
     print(f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
           f"numpy {np.__version__}")  # fmt: skip
+
+
+def earlier() -> None:
+    """Print the tables of docs/decisions/similarity.md: Evidence as it was."""
+    print_views(read(), EARLIER, cell)
+
+
+def print_views(done: dict[Job, float], methods: dict[str, str], shown: Callable[..., str]) -> None:
+    """Print what some forms of Evidence are worth, and what they gain on the best MeanEmbedding."""
+    for policy in ("eager", "coop"):
+        for title, view in (("", shown), (" less the best MeanEmbedding", less)):
+            print(f"\n### Evidence{title}, {policy.capitalize()}-KernelUCB\n")
+            print_rows(
+                "network",
+                {
+                    given.text + option: [
+                        view(done, setting, scenario, policy, method) for scenario in SCENARIOS
+                    ]
+                    for setting, given in SETTINGS.items()
+                    for option, method in methods.items()
+                },
+            )
 
 
 def print_rows(corner: str, rows: dict[str, list[str]]) -> None:
@@ -424,10 +425,13 @@ def main() -> None:
         "--only", nargs="*", default=[], help="oracle evidence learned embedding groups"
     )
     commands.add_parser("table", help="print what has been measured")
+    commands.add_parser("earlier", help="print what earlier forms of Evidence did")
     commands.add_parser("rank", help="what does a low rank cost MeanEmbedding?")
     options = parser.parse_args()
     if options.command == "table":
         table()
+    elif options.command == "earlier":
+        earlier()
     elif options.command == "rank":
         rank()
     else:

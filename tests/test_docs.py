@@ -93,12 +93,15 @@ def test_every_module_that_a_document_names_exists(document):
         assert any((ROOT / place / name).exists() for place in places), name
 
 
-@pytest.mark.parametrize("document", sorted(p.name for p in ROOT.glob("*.md")))
+@pytest.mark.parametrize(
+    "document",
+    sorted(str(p.relative_to(ROOT)) for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]),
+)
 def test_every_link_to_a_file_leads_there(document):
-    text = (ROOT / document).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
+    file = ROOT / document
+    for target in re.findall(r"\]\(([^)#]+)\)", file.read_text(encoding="utf-8")):
         if not target.startswith("http"):
-            assert (ROOT / target).exists(), target
+            assert (file.parent / target).exists(), target
 
 
 def test_the_demo_is_a_run_and_its_page(tmp_path, monkeypatch, capsys):
