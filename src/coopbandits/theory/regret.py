@@ -16,7 +16,8 @@ probability 1 − δ for agents that play with `width.SelfNormalised(B, R, δ)`,
 docs/widths.md. docs/theory.md says where the paper's proofs fail.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Required, TypedDict, Unpack
 
 import numpy as np
 
@@ -60,28 +61,12 @@ class RegretBound:
         return self.total / self.agents
 
 
-def theorem_1(
-    *,
-    logdet: float,
-    cliques: int,
-    agents: int,
-    rounds: int,
-    ttl: int = 1,
-    norm: float = 1.0,
-    noise: float = 1.0,
-    delta: float = 0.05,
-    ridge: float = 1.0,
-    largest: float = 1.0,
-) -> RegretBound:
-    """Bound Coop-KernelUCB's regret (Theorem 1).
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """Who plays, for how long and under which assumptions: what every bound takes by keyword.
 
-    Eager-KernelUCB has the same bound if `logdet` is that of the largest γ-neighbourhood: its
-    agents know all that Coop's know, so that σ is no larger, and only w must hold for more data.
-
-    Args:
-        logdet: L̂, at least log det(I + K_C/λ) of each clique's observations; Υ̂_T in the paper.
-        cliques: χ̄(G_γ), or the size of the cover in use.
-        agents: V.
+    Attributes:
+        agents: V, for all of whom the widths hold at once.
         rounds: T.
         ttl: γ.
         norm: B.
@@ -90,40 +75,100 @@ def theorem_1(
         ridge: λ.
         largest: κ, the most that K(x̃, x̃) may be; the paper's is 1.
     """
-    V, chi = as_count(agents, "agents"), as_count(cliques, "cliques")
+
+    agents: int
+    rounds: int
+    ttl: int = 1
+    norm: float = 1.0
+    noise: float = 1.0
+    delta: float = 0.05
+    ridge: float = 1.0
+    largest: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("agents", "rounds", "ttl"):
+            object.__setattr__(self, name, as_count(getattr(self, name), name))
+        for name in ("ridge", "largest"):
+            object.__setattr__(self, name, as_positive(getattr(self, name), name))
+        for name in ("norm", "noise", "delta"):
+            object.__setattr__(self, name, getattr(self.width, name))
+
+    @property
+    def width(self) -> SelfNormalised:
+        """The width that agents play with."""
+        return SelfNormalised(self.norm, self.noise, self.delta)
+
+    @property
+    def cost(self) -> float:
+        """2B√κ, the most that one pull can lose."""
+        return 2 * self.norm * float(np.sqrt(self.largest))
+
+    def bound(self, logdet: float, *, agents: int, groups: int, delay: int) -> RegretBound:
+        """Bound the regret of n of the agents, in g groups, their first round included.
+
+        Args:
+            logdet: L̂, at least that of each group.
+            agents: n.
+            groups: g.
+            delay: D, the most rounds after which a group's members know of each other's pulls.
+        """
+        L = np.array([as_not_negative(logdet, "logdet")])
+        w = self.width.factor(
+            logdet=L,
+            count=np.zeros(1, dtype=np.int64),
+            ridge=self.ridge,
+            agents=np.array([self.agents]),
+        )
+        learning, surprising = group_regret(
+            L,
+            width=w,
+            rounds=np.array([self.rounds - 1.0]),
+            agents=agents,
+            groups=groups,
+            delay=delay,
+            ridge=self.ridge,
+            largest=self.largest,
+            cost=self.cost,
+        )
+        return RegretBound(
+            agents, float(w[0]), float(learning[0]), float(surprising[0]), agents * self.cost
+        )
+
+
+class Keywords(TypedDict, total=False):
+    """The fields of `Setting`, for type checkers."""
+
+    agents: Required[int]
+    rounds: Required[int]
+    ttl: int
+    norm: float
+    noise: float
+    delta: float
+    ridge: float
+    largest: float
+
+
+def theorem_1(*, logdet: float, cliques: int, **setting: Unpack[Keywords]) -> RegretBound:
+    """Bound Coop-KernelUCB's regret (Theorem 1).
+
+    Eager-KernelUCB has the same bound if `logdet` is that of the largest γ-neighbourhood: its
+    agents know all that Coop's know, so that σ is no larger, and only w must hold for more data.
+
+    Args:
+        logdet: L̂, at least log det(I + K_C/λ) of each clique's observations; Υ̂_T in the paper.
+        cliques: χ̄(G_γ), or the size of the cover in use.
+        **setting: agents, rounds, ttl=1, norm=1, noise=1, delta=0.05, ridge=1, largest=1, as
+            `Setting` has them.
+    """
+    given, chi = Setting(**setting), as_count(cliques, "cliques")
+    V = given.agents
     if chi > V:
         raise ParameterError(f"{V} agents cannot fall into {chi} cliques; expected 1 … {V}")
-    T, L = as_count(rounds, "rounds"), as_not_negative(logdet, "logdet")
-    lam, kappa = as_positive(ridge, "ridge"), as_positive(largest, "largest")
-    w = width_at(SelfNormalised(norm, noise, delta), L, ridge=lam, agents=V)
-    cost = 2 * as_not_negative(norm, "norm") * float(np.sqrt(kappa))
-    learning, surprising = group_regret(
-        np.array([L]),
-        width=np.array([w]),
-        rounds=np.array([T - 1.0]),
-        agents=V,
-        groups=chi,
-        delay=as_count(ttl, "ttl"),
-        ridge=lam,
-        largest=kappa,
-        cost=cost,
-    )
-    return RegretBound(V, w, float(learning[0]), float(surprising[0]), V * cost)
+    return given.bound(logdet, agents=V, groups=chi, delay=given.ttl)
 
 
 def corollary_1(
-    *,
-    action_logdet: float,
-    heterogeneity: int,
-    cliques: int,
-    agents: int,
-    rounds: int,
-    ttl: int = 1,
-    norm: float = 1.0,
-    noise: float = 1.0,
-    delta: float = 0.05,
-    ridge: float = 1.0,
-    largest: float = 1.0,
+    *, action_logdet: float, heterogeneity: int, cliques: int, **setting: Unpack[Keywords]
 ) -> RegretBound:
     """Bound Coop-KernelUCB's regret under K = K_z ⊙ K_x by K_x and the rank of K_z (Corollary 1).
 
@@ -133,95 +178,35 @@ def corollary_1(
         action_logdet: At least log det(I + K_x/λ) of each clique's contexts; that of V·T contexts,
             as the paper has it, is more than enough.
         heterogeneity: Υ_z, at least the rank of K_z within each clique.
-        cliques: As in `theorem_1`, and so the others.
-        agents: V.
-        rounds: T.
-        ttl: γ.
-        norm: B.
-        noise: R.
-        delta: δ.
-        ridge: λ.
-        largest: κ.
+        cliques: As in `theorem_1`.
+        **setting: As in `theorem_1`.
     """
     L = as_not_negative(action_logdet, "action_logdet")
-    return theorem_1(
-        logdet=as_count(heterogeneity, "heterogeneity") * L,
-        cliques=cliques,
-        agents=agents,
-        rounds=rounds,
-        ttl=ttl,
-        norm=norm,
-        noise=noise,
-        delta=delta,
-        ridge=ridge,
-        largest=largest,
-    )
+    rank = as_count(heterogeneity, "heterogeneity")
+    return theorem_1(logdet=rank * L, cliques=cliques, **setting)
 
 
-def theorem_2(
-    *,
-    logdet: float,
-    centres: int,
-    agents: int,
-    rounds: int,
-    ttl: int = 1,
-    norm: float = 1.0,
-    noise: float = 1.0,
-    delta: float = 0.05,
-    ridge: float = 1.0,
-    largest: float = 1.0,
-) -> RegretBound:
+def theorem_2(*, logdet: float, centres: int, **setting: Unpack[Keywords]) -> RegretBound:
     """Bound Dist-KernelUCB's regret (Theorem 2): one reward function, one fixed decision set.
 
     Args:
         logdet: L̂, at least log det(I + K/λ) of all that a centre hears, and of its T arms taken
             once for itself and once for each follower; Υ̂_T^D in the paper.
         centres: How many there are; at most α(G_γ).
-        agents: As in `theorem_1`, and so the others.
-        rounds: T.
-        ttl: γ.
-        norm: B.
-        noise: R.
-        delta: δ.
-        ridge: λ.
-        largest: κ.
+        **setting: As in `theorem_1`.
     """
-    V, alpha = as_count(agents, "agents"), as_count(centres, "centres")
+    given, alpha = Setting(**setting), as_count(centres, "centres")
+    V = given.agents
     if alpha > V:
         raise ParameterError(f"{V} agents cannot have {alpha} centres; expected 1 … {V}")
-    gamma = as_count(ttl, "ttl")
-    as_leaders = theorem_1(
-        logdet=logdet,
-        cliques=alpha,
-        agents=V,
-        rounds=rounds,
-        ttl=2 * gamma,
-        norm=norm,
-        noise=noise,
-        delta=delta,
-        ridge=ridge,
-        largest=largest,
-    )
+    leading = given.bound(logdet, agents=V, groups=alpha, delay=2 * given.ttl)
     # the first random action, taken by all in their turn, and the rounds until a centre is heard
-    alone = as_leaders.first / V * min(gamma, rounds - 1) * (V - alpha)
-    return RegretBound(
-        V, as_leaders.width, as_leaders.learning, as_leaders.surprising, as_leaders.first + alone
-    )
+    alone = given.cost * min(given.ttl, given.rounds - 1) * (V - alpha)
+    return replace(leading, first=leading.first + alone)
 
 
 def individual_regret(
-    *,
-    logdet: float,
-    followers: int,
-    distance: int,
-    agents: int,
-    rounds: int,
-    ttl: int = 1,
-    norm: float = 1.0,
-    noise: float = 1.0,
-    delta: float = 0.05,
-    ridge: float = 1.0,
-    largest: float = 1.0,
+    *, logdet: float, followers: int, distance: int, **setting: Unpack[Keywords]
 ) -> RegretBound:
     """Bound one agent's regret under Dist-KernelUCB: that of its centre, and of its d first rounds.
 
@@ -232,50 +217,23 @@ def individual_regret(
         logdet: As in `theorem_2`, for this centre.
         followers: How many follow the centre.
         distance: From the agent to its centre; 0 for the centre itself.
-        agents: V, for whose centres the widths hold at once.
-        rounds: T.
-        ttl: γ.
-        norm: B.
-        noise: R.
-        delta: δ.
-        ridge: λ.
-        largest: κ.
+        **setting: As in `theorem_1`.
     """
-    n = 1 + as_count(followers, "followers", least=0)
-    T, L = as_count(rounds, "rounds"), as_not_negative(logdet, "logdet")
-    d, gamma = as_count(distance, "distance", least=0), as_count(ttl, "ttl")
+    given, n = Setting(**setting), 1 + as_count(followers, "followers", least=0)
+    d, gamma = as_count(distance, "distance", least=0), given.ttl
     if d > gamma or (d > 0 and n == 1):
         raise ParameterError(
             f"distance={d} of an agent that follows one of {n - 1} followers within ttl={gamma}; "
             "expected at most ttl, and 0 where nobody follows"
         )
-    lam, kappa = as_positive(ridge, "ridge"), as_positive(largest, "largest")
-    w = width_at(SelfNormalised(norm, noise, delta), L, ridge=lam, agents=agents)
-    cost = 2 * as_not_negative(norm, "norm") * float(np.sqrt(kappa))
-    learning, surprising = group_regret(
-        np.array([L]),
-        width=np.array([w]),
-        rounds=np.array([T - 1.0]),
-        agents=n,
-        groups=1,
-        delay=1 if n == 1 else 2 * gamma,
-        ridge=lam,
-        largest=kappa,
-        cost=cost,
+    together = given.bound(logdet, agents=n, groups=1, delay=1 if n == 1 else 2 * gamma)
+    return RegretBound(
+        1,
+        together.width,
+        together.learning / n,
+        together.surprising / n,
+        given.cost * min(d + 1, given.rounds),
     )
-    first = cost * min(d + 1, T)
-    return RegretBound(1, w, float(learning[0]) / n, float(surprising[0]) / n, first)
-
-
-def width_at(width: SelfNormalised, logdet: float, *, ridge: float, agents: int) -> float:
-    """Return w for one log-determinant and V agents."""
-    [w] = width.factor(
-        logdet=np.array([logdet]),
-        count=np.zeros(1, dtype=np.int64),
-        ridge=ridge,
-        agents=np.array([as_count(agents, "agents")]),
-    )
-    return float(w)
 
 
 def group_regret(
