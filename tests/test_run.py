@@ -177,8 +177,8 @@ class Always:
     def named(self, name):
         return replace(self, name=name)
 
-    def player(self, network, *, contexts, rounds, seed, memory_limit):
-        return AlwaysPlayer(len(network))
+    def player(self, simulation):
+        return AlwaysPlayer(simulation.agents)
 
 
 class AlwaysPlayer:

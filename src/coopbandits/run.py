@@ -17,7 +17,14 @@ from coopbandits.arrays import (
     is_real,
     short,
 )
-from coopbandits.engines import ENGINES, Algorithm, Engine, continuum_engine, engine_for
+from coopbandits.engines import (
+    ENGINES,
+    Algorithm,
+    Engine,
+    Simulation,
+    continuum_engine,
+    engine_for,
+)
 from coopbandits.engines.exchange import Exchange
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.network import Network
@@ -282,7 +289,13 @@ def _player(
                 "links= is for policies of four answers"
             )
         return policy.player(
-            network, contexts=first.contexts, rounds=rounds, seed=seed, memory_limit=memory_limit
+            Simulation(
+                network=network,
+                contexts=first.contexts,
+                rounds=rounds,
+                seed=seed,
+                memory_limit=memory_limit,
+            )
         )
     return engine_for(
         engine,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits.engines import Simulation
 from coopbandits.errors import InputError, ParameterError
 from reference import social
 from worlds import NETWORKS, ragged, world_of
@@ -46,11 +47,12 @@ def test_club_takes_the_printed_algorithms_decisions(alpha_2, lag, seed):
 def test_a_sparse_first_graph_is_drawn_connected_and_cut_as_printed():
     problem = ragged(NETWORKS["grid"], 4)
     club = cb.CLUB(alpha=0.4, alpha_2=0.4, p=0.4)
-    player = club.player(problem.network, contexts=np.ones((1, 3)), rounds=12, seed=4)
+    told = {"network": problem.network, "contexts": np.ones((1, 3)), "rounds": 12}
+    player = club.player(Simulation(**told, seed=4))
     edges = np.argwhere(np.triu(player.edges))
     assert 8 <= len(edges) < len(PAIRS)
     assert set(social.linked(edges.tolist(), 9)) == {0}
-    other = club.player(problem.network, contexts=np.ones((1, 3)), rounds=12, seed=5)
+    other = club.player(Simulation(**told, seed=5))
     assert (other.edges != player.edges).any()
     expected, _ = social.club(
         world_of(problem, 4),
@@ -113,8 +115,9 @@ def test_a_cluster_that_never_splits_is_the_centralised_agent_with_its_width():
 
 def test_deleted_edges_stay_deleted_and_clusters_only_split():
     problem = ragged(NETWORKS["grid"], 0)
+    contexts = problem.round(1, 0).contexts
     player = cb.CLUB(alpha_2=0.3).player(
-        problem.network, contexts=problem.round(1, 0).contexts, rounds=12, seed=0
+        Simulation(network=problem.network, contexts=contexts, rounds=12, seed=0)
     )
     edges, K_z, refreshes = player.edges.copy(), player.similarity(), 0
     for t in range(1, 13):

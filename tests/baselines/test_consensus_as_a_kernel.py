@@ -10,6 +10,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.baselines.consensus_ucb import consensus_matrix
+from coopbandits.engines import Simulation
 from coopbandits.errors import SimilarityError
 from coopbandits.gp.compositions import Hadamard, JointKernel
 from coopbandits.gp.posterior import Posterior
@@ -83,7 +84,9 @@ def test_one_step_may_be_what_no_kernel_says():
     # themselves. A kernel says K_z(K_z + λI)⁻¹y, whose eigenvalues are never below 0.
     network = cb.Network.path(2)
     problem = cb.problems.fully_cooperative(network, contexts=[[1.0]], seed=3)
-    player = cb.ConsensusUCB(kappa=1.0).player(network, contexts=np.ones((2, 1)), rounds=1, seed=3)
+    player = cb.ConsensusUCB(kappa=1.0).player(
+        Simulation(network=network, contexts=np.ones((2, 1)), rounds=1, seed=3)
+    )
     offer = problem.round(1, 3)
     player.play(1, offer)
     np.testing.assert_array_equal(player.sums / player.counts, offer.rewards[::-1, None])
@@ -140,7 +143,7 @@ def test_averaging_with_everyone_at_once_is_the_kernel_of_one_function():
     network = cb.Network.complete(V)
     problem = cb.problems.fully_cooperative(network, contexts=np.eye(K), noise=0.5, seed=2)
     player = cb.ConsensusUCB(kappa=(V - 1) / V).player(
-        network, contexts=np.eye(K), rounds=12, seed=2
+        Simulation(network=network, contexts=np.eye(K), rounds=12, seed=2)
     )
     same = JointKernel(cb.kernels.Linear(), cb.similarity.Same().matrix(network), Hadamard())
     posterior = Posterior(same, ridge)

@@ -5,6 +5,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.baselines.consensus_ucb import consensus_matrix
+from coopbandits.engines import Simulation
 from coopbandits.errors import NetworkError, ParameterError
 from reference import social
 from worlds import NETWORKS, ragged, world_of
@@ -20,11 +21,9 @@ def problem_of(network, seed=0, **settings):
 
 def player_of(problem, algorithm, rounds, seed=0):
     """Play some rounds and return who played them, with the arms and rewards (T, V)."""
+    contexts = problem.round(1, seed).contexts
     player = algorithm.player(
-        problem.network,
-        contexts=problem.round(1, seed).contexts,
-        rounds=rounds,
-        seed=seed,
+        Simulation(network=problem.network, contexts=contexts, rounds=rounds, seed=seed)
     )
     arms, rewards = [], []
     for t in range(1, rounds + 1):

@@ -7,6 +7,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.baselines.dis_kernel_ucb import GivenPast
+from coopbandits.engines import Simulation
 from coopbandits.errors import InputError, ParameterError
 from coopbandits.gp.posterior import Posterior
 from coopbandits.protocol.messages import message_size
@@ -174,4 +175,5 @@ def test_a_run_that_does_not_fit_into_memory_is_refused_before_it_starts():
         cb.play(problem, cb.DisKernelUCB(kernel=RBF), rounds=10, memory_limit=1000)
     alone = cb.DisKernelUCB(kernel=RBF, threshold=math.inf)  # no factor of all observations there
     contexts = problem.round(1, 0).contexts
-    assert alone.player(problem.network, contexts=contexts, rounds=500, seed=0).name == "server"
+    simulation = Simulation(network=problem.network, contexts=contexts, rounds=500, seed=0)
+    assert alone.player(simulation).name == "server"

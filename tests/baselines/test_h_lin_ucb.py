@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits.engines import Simulation
 from coopbandits.errors import InputError
 from reference import servers
 from worlds import NETWORKS, ragged, world_of
@@ -153,7 +154,7 @@ def test_weights_bound_what_corrupted_rewards_can_do():
 
     def errors(**weighing):
         algorithm = cb.HLinUCB(dissimilarity=epsilon, threshold=0.0, eta=0.5, **weighing)
-        player = algorithm.player(network, contexts=X[0, 0], rounds=T, seed=0)
+        player = algorithm.player(Simulation(network=network, contexts=X[0, 0], rounds=T, seed=0))
         for t in range(1, T + 1):
             player.play(t, problem.round(t, 0))
         S, b, n = player.common.S[0], player.common.b[0], player.common.n[0]

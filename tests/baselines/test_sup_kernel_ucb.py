@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits.engines import Simulation
 from coopbandits.errors import InputError
 from reference import formulas, levels
 from worlds import NETWORKS, ragged, world_of
@@ -29,8 +30,10 @@ def repeating(network, seed=0, rounds=40, actions=5, rewards=None):
 
 def played(problem, algorithm, rounds, seed=0):
     """Return the actions (T, V) and the index sets."""
-    first = problem.round(1, seed)
-    player = algorithm.player(problem.network, contexts=first.contexts, rounds=rounds, seed=seed)
+    contexts = problem.round(1, seed).contexts
+    player = algorithm.player(
+        Simulation(network=problem.network, contexts=contexts, rounds=rounds, seed=seed)
+    )
     actions = []
     for t in range(1, rounds + 1):
         offer = problem.round(t, seed)

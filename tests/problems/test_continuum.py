@@ -180,7 +180,7 @@ class Naive:
     def named(self, name):
         return self
 
-    def player(self, network, *, contexts, rounds, seed):
+    def player(self, simulation):
         raise AssertionError
 
 

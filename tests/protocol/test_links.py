@@ -467,7 +467,7 @@ def test_other_engines_and_other_algorithms_refuse_links(network):
         def named(self, name):
             return self
 
-        def player(self, network, *, contexts, rounds, seed):
+        def player(self, simulation):
             raise AssertionError
 
     with pytest.raises(ParameterError, match="own exchanges no messages that could fail"):

@@ -6,11 +6,11 @@ agent decides by the sums of its cluster.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.act import agent_rng, first_best
+from coopbandits.act import agent_rng
 from coopbandits.arrays import (
     Array,
     BoolArray,
@@ -19,10 +19,10 @@ from coopbandits.arrays import (
     as_number,
     as_positive,
 )
-from coopbandits.baselines.settings import as_name
+from coopbandits.baselines.offers import check_contexts, take
+from coopbandits.baselines.settings import Named, as_name
+from coopbandits.engines import Simulation
 from coopbandits.errors import ParameterError
-from coopbandits.gp.admission import admits, refusal
-from coopbandits.gp.compositions import Hadamard, JointKernel
 from coopbandits.kernels import Linear
 from coopbandits.listen import Everyone
 from coopbandits.network import Network
@@ -32,7 +32,7 @@ from coopbandits.protocol.messages import message_size
 
 
 @dataclass(frozen=True, kw_only=True)
-class CLUB:
+class CLUB(Named):
     r"""CLUB: argmax w̄ᵀx + α·√(xᵀM̄⁻¹x·ln(t + 1)), M̄ = λI + Σxxᵀ and w̄ = M̄⁻¹Σxy of the own cluster.
 
     The edge of i and j goes for good when ‖w_i − w_j‖ > CB(T_i) + CB(T_j), for the w = M⁻¹b that
@@ -71,25 +71,9 @@ class CLUB:
         if not 0 < self.p <= 1:
             raise ParameterError(f"p must be a probability above 0, up to 1, got {self.p}")
 
-    def named(self, name: str) -> "CLUB":
-        """Return the same algorithm under another name."""
-        return replace(self, name=name)
-
-    def player(
-        self,
-        network: Network,
-        *,
-        contexts: Array,
-        rounds: int,
-        seed: int,
-        memory_limit: float = 8e9,
-    ) -> "ClusteredAgents":
-        """Make what takes the decisions of a network's agents."""
-        V = len(network)
-        # a stream that no agent draws from, and no network of the same seed
-        graph_seed = int(agent_rng(seed, V).integers(2**62))
-        graph = Network.erdos_renyi(V, self.p, seed=graph_seed)
-        return ClusteredAgents(self, graph, contexts.shape[1], rounds=rounds, seed=seed)
+    def player(self, simulation: Simulation) -> "ClusteredAgents":
+        """Make what takes the decisions of a simulation's agents."""
+        return ClusteredAgents(self, simulation)
 
 
 class ClusteredAgents:
@@ -104,8 +88,11 @@ class ClusteredAgents:
 
     name = "clusters"
 
-    def __init__(self, club: CLUB, graph: Network, d: int, *, rounds: int, seed: int) -> None:
-        V = len(graph)
+    def __init__(self, club: CLUB, simulation: Simulation) -> None:
+        V, d = simulation.agents, simulation.dim
+        # a stream that no agent draws from, and no network of the same seed
+        graph_seed = int(agent_rng(simulation.seed, V).integers(2**62))
+        graph = Network.erdos_renyi(V, club.p, seed=graph_seed)
         self.listens: BoolArray = np.ones((V, V), dtype=np.bool_)
         self.refreshes = 0
         self.labels: IntArray = np.zeros(V, dtype=np.int64)
@@ -113,7 +100,7 @@ class ClusteredAgents:
         self.estimates: Array = np.zeros((V, d))
         self.counts: IntArray = np.zeros(V, dtype=np.int64)
         self._club, self._dim = club, d
-        self._rngs = [agent_rng(seed, v) for v in range(V)]
+        self._rngs = simulation.rngs()
         self._ridge = club.ridge * np.eye(d)
         # M = λI + Σxxᵀ and b = Σxy of each agent
         self._M: Array = np.tile(self._ridge, (V, 1, 1))
@@ -125,13 +112,12 @@ class ClusteredAgents:
         self._steps = 0
         self._own: Array = np.empty(V)  # CB of each agent
         self._bound_own(np.arange(V))
-        self._border = JointKernel(Linear(), np.eye(V), Hadamard())
-        self._messages = transmissions(Everyone(lag=club.lag).carrier(graph), 1, rounds)
+        carrier = Everyone(lag=club.lag).carrier(graph)
+        self._messages = transmissions(carrier, 1, simulation.rounds)
 
     def play(self, t: int, offer: Round) -> IntArray:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""
-        if not admits(self._border, self._club.ridge, offer.agents, offer.contexts):
-            raise refusal(offer.contexts, self._club.ridge)
+        check_contexts(Linear(), self._club.ridge, offer)
         agents = np.arange(len(self._rngs))
         rows = np.empty(len(agents), dtype=np.int64)
         for turn in agents[:, None] if self._club.lag == 0 else agents[None, :]:
@@ -156,16 +142,10 @@ class ClusteredAgents:
 
     def _choose(self, offer: Round, label: int, agents: IntArray) -> IntArray:
         """Choose a row for each of some agents of one cluster: (n,) -> (n,)."""
-        starts, sizes = offer.starts[agents], offer.sizes[agents]
-        if self._count_of[label] == 0:
-            rngs = [self._rngs[v] for v in agents]
-            return starts + [rng.integers(size) for rng, size in zip(rngs, sizes, strict=True)]
-        column = np.arange(sizes.max())
-        offered = column < sizes[:, None]
-        rows = (starts[:, None] + column)[offered]
-        scores = np.full(offered.shape, -np.inf)
-        scores[offered] = self._bounds(label, offer.contexts[rows])
-        return starts + first_best(scores)
+        rows, offered = offer.padded(agents)
+        scores = self._bounds(label, offer.contexts[rows[offered]])
+        knows = np.full(len(agents), self._count_of[label] > 0)
+        return take(offer, scores, knows, [self._rngs[v] for v in agents], agents)
 
     def _bounds(self, label: int, X: Array) -> Array:
         """Return a cluster's upper bounds: (m, d) -> (m,)."""

@@ -4,13 +4,14 @@ Running consensus: in every round each agent takes a weighted mean of its neighb
 its own, so that all come to agree on how often each arm was pulled, and with what reward.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.act import agent_rng, first_best
+from coopbandits.act import first_best
 from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, as_number
-from coopbandits.baselines.settings import as_name
+from coopbandits.baselines.settings import Named, as_name
+from coopbandits.engines import Simulation
 from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.network import Network
 from coopbandits.problems.problem import Round
@@ -18,7 +19,7 @@ from coopbandits.protocol.messages import message_size
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConsensusUCB:
+class ConsensusUCB(Named):
     r"""coop-UCB2: argmax ŝ/n̂ + R·√(2g·(n̂ + √ln τ)/(V·n̂)·ln τ/n̂), with τ = t − 1, over K arms.
 
     n̂ and ŝ (V, K) estimate each arm's pulls and rewards per agent, n̂ ← P(n̂ + ξ), ŝ ← P(ŝ + ξ·y)
@@ -53,21 +54,9 @@ class ConsensusUCB:
         if not 0 < self.kappa <= 1:
             raise ParameterError(f"kappa must be above 0 and at most 1, got {self.kappa}")
 
-    def named(self, name: str) -> "ConsensusUCB":
-        """Return the same algorithm under another name."""
-        return replace(self, name=name)
-
-    def player(
-        self,
-        network: Network,
-        *,
-        contexts: Array,
-        rounds: int,
-        seed: int,
-        memory_limit: float = 8e9,
-    ) -> "MixedEstimates":
-        """Make what takes the decisions of a network's agents."""
-        return MixedEstimates(self, network, seed=seed)
+    def player(self, simulation: Simulation) -> "MixedEstimates":
+        """Make what takes the decisions of a simulation's agents."""
+        return MixedEstimates(self, simulation)
 
 
 def consensus_matrix(network: Network, kappa: float) -> Array:
@@ -98,15 +87,15 @@ class MixedEstimates:
 
     name, refreshes = "consensus", 0
 
-    def __init__(self, algorithm: ConsensusUCB, network: Network, *, seed: int) -> None:
-        self._algorithm = algorithm
+    def __init__(self, algorithm: ConsensusUCB, simulation: Simulation) -> None:
+        network, self._algorithm = simulation.network, algorithm
         self._P = consensus_matrix(network, algorithm.kappa)
         self.listens: BoolArray = network.adjacency.T | np.eye(len(network), dtype=np.bool_)
         self._edges = int(network.adjacency.sum())
         self._agents = np.ones(len(network))  # of each agent's component
         for members in network.components:
             self._agents[members] = len(members)
-        self._rngs = [agent_rng(seed, v) for v in range(len(network))]
+        self._rngs = simulation.rngs()
         self._arms: Array = np.empty((0, 0))
         self._first: IntArray = np.zeros(len(network), dtype=np.int64)
         self.counts: Array = np.empty((len(network), 0))

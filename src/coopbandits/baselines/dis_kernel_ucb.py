@@ -14,25 +14,24 @@ one factor for the past, and a small one for each agent.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.act import agent_rng
 from coopbandits.arrays import Array, BoolArray, IntArray, as_positive
 from coopbandits.baselines.offers import check_contexts, take
 from coopbandits.baselines.server import Server, as_threshold
-from coopbandits.baselines.settings import as_name, check_memory, settled_width
+from coopbandits.baselines.settings import Named, as_name, check_memory, settled_width
+from coopbandits.engines import Simulation
 from coopbandits.errors import ParameterError
 from coopbandits.gp.posterior import Belief, Posterior
 from coopbandits.kernels import Kernel, as_kernel
-from coopbandits.network import Network
 from coopbandits.problems.problem import Round
 from coopbandits.width import Width
 
 
 @dataclass(frozen=True, kw_only=True)
-class DisKernelUCB:
+class DisKernelUCB(Named):
     r"""DisKernelUCB: KernelUCB on everyone's data, shared when the log-determinant says so.
 
     With `threshold=0` all share after every round; with `threshold=inf` nobody ever does. Their
@@ -76,10 +75,6 @@ class DisKernelUCB:
         if self.gain is not None:
             object.__setattr__(self, "gain", as_positive(self.gain, "gain"))
 
-    def named(self, name: str) -> "DisKernelUCB":
-        """Return the same algorithm under another name."""
-        return replace(self, name=name)
-
     def trigger(self, *, agents: int, rounds: int, dim: int) -> float:
         """Return D for a network of V agents, T rounds and contexts of d numbers."""
         if self.threshold is not None:
@@ -87,21 +82,9 @@ class DisKernelUCB:
         linear = 0.5 * dim * math.log1p(agents * rounds / (dim * self.ridge))
         return rounds / (agents * (linear if self.gain is None else self.gain))
 
-    def player(
-        self,
-        network: Network,
-        *,
-        contexts: Array,
-        rounds: int,
-        seed: int,
-        memory_limit: float = 8e9,
-    ) -> "DisKernelPlayer":
-        """Make what takes the decisions of a network's agents."""
-        V = len(network)
-        threshold = self.trigger(agents=V, rounds=rounds, dim=contexts.shape[1])
-        needed = 4.0 * ((V * rounds) ** 2 if threshold < math.inf else V * rounds**2)
-        check_memory(self.name, needed, agents=V, rounds=rounds, limit=memory_limit)
-        return DisKernelPlayer(self, agents=V, rounds=rounds, seed=seed, threshold=threshold)
+    def player(self, simulation: Simulation) -> "DisKernelPlayer":
+        """Make what takes the decisions of a simulation's agents."""
+        return DisKernelPlayer(self, simulation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,20 +115,21 @@ class DisKernelPlayer:
 
     name, refreshes = "server", 0
 
-    def __init__(
-        self, algorithm: DisKernelUCB, *, agents: int, rounds: int, seed: int, threshold: float
-    ) -> None:
+    def __init__(self, algorithm: DisKernelUCB, simulation: Simulation) -> None:
+        V, T = simulation.agents, simulation.rounds
+        threshold = algorithm.trigger(agents=V, rounds=T, dim=simulation.dim)
+        self._shares = threshold < math.inf
+        check_memory(algorithm.name, 4.0 * ((V * T) ** 2 if self._shares else V * T**2), simulation)
         self._algorithm = algorithm
         self._width = settled_width(algorithm.eta, algorithm.width)
-        self._server = Server(agents=agents, rounds=rounds, threshold=threshold)
-        self._rngs = [agent_rng(seed, v) for v in range(agents)]
-        self._shares = threshold < math.inf
+        self._server = Server(agents=V, rounds=T, threshold=threshold)
+        self._rngs = simulation.rngs()
         self._past: Posterior | None = None  # once d is known
         self._own: list[Posterior] = []
         # since the last synchronisation, round after round: x beside z(x) (V, d + p), y (V,)
         self._news: list[tuple[Array, Array]] = []
         self.synchronised: list[int] = []
-        self.listens: BoolArray = np.eye(agents, dtype=np.bool_) | self._shares
+        self.listens: BoolArray = np.eye(V, dtype=np.bool_) | self._shares
 
     def play(self, t: int, offer: Round) -> IntArray:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""

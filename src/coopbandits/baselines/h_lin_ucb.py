@@ -16,24 +16,23 @@ may have τ for T in α or in D.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.act import agent_rng
 from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, as_positive, short
 from coopbandits.baselines.offers import check_contexts, take
 from coopbandits.baselines.server import Server, as_threshold
-from coopbandits.baselines.settings import as_name, settled_width
+from coopbandits.baselines.settings import Named, as_name, settled_width
+from coopbandits.engines import Simulation
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import Linear
-from coopbandits.network import Network
 from coopbandits.problems.problem import Round
 from coopbandits.width import Width
 
 
 @dataclass(frozen=True, kw_only=True)
-class HLinUCB:
+class HLinUCB(Named):
     r"""H-LinUCB: DisLinUCB for τ = min(T, ⌊1/ε²⌋) rounds, then LinUCB alone.
 
     With ε = 0 it is DisLinUCB for ever, with ε > 1 every agent is alone from the start.
@@ -78,10 +77,6 @@ class HLinUCB:
         if not isinstance(self.keep, bool):
             raise ParameterError(f"keep must be True or False, got {short(self.keep)}")
 
-    def named(self, name: str) -> "HLinUCB":
-        """Return the same algorithm under another name."""
-        return replace(self, name=name)
-
     def shared_rounds(self, rounds: int) -> int:
         """Return τ, for T rounds."""
         epsilon = self.dissimilarity
@@ -100,19 +95,9 @@ class HLinUCB:
             return self.threshold
         return math.sqrt(rounds * math.log(agents * rounds) / (dim * agents))
 
-    def player(
-        self,
-        network: Network,
-        *,
-        contexts: Array,
-        rounds: int,
-        seed: int,
-        memory_limit: float = 8e9,
-    ) -> "HLinPlayer":
-        """Make what takes the decisions of a network's agents."""
-        return HLinPlayer(
-            self, agents=len(network), dim=contexts.shape[1], rounds=rounds, seed=seed
-        )
+    def player(self, simulation: Simulation) -> "HLinPlayer":
+        """Make what takes the decisions of a simulation's agents."""
+        return HLinPlayer(self, simulation)
 
 
 class Sums:
@@ -148,22 +133,21 @@ class HLinPlayer:
 
     name = "server"
 
-    def __init__(
-        self, algorithm: HLinUCB, *, agents: int, dim: int, rounds: int, seed: int
-    ) -> None:
-        sizes = {"agents": agents, "rounds": rounds, "dim": dim}
-        self._algorithm, self._dim = algorithm, dim
+    def __init__(self, algorithm: HLinUCB, simulation: Simulation) -> None:
+        V, T, d = simulation.agents, simulation.rounds, simulation.dim
+        sizes = {"agents": V, "rounds": T, "dim": d}
+        self._algorithm, self._dim = algorithm, d
         self._width = settled_width(algorithm.eta, algorithm.width)
         self._alpha = algorithm.weighing(**sizes)
-        self._server = Server(agents=agents, rounds=rounds, threshold=algorithm.trigger(**sizes))
-        self._rngs = [agent_rng(seed, v) for v in range(agents)]
-        self.shared_rounds = algorithm.shared_rounds(rounds)
+        self._server = Server(agents=V, rounds=T, threshold=algorithm.trigger(**sizes))
+        self._rngs = simulation.rngs()
+        self.shared_rounds = algorithm.shared_rounds(T)
         self._shares = self.shared_rounds > 0 and self._server.threshold < math.inf
-        self.common, self._own = Sums(1, dim), Sums(agents, dim)
-        self._mine = Sums(agents, dim)  # all that each has seen itself, none of it weighed
+        self.common, self._own = Sums(1, d), Sums(V, d)
+        self._mine = Sums(V, d)  # all that each has seen itself, none of it weighed
         self.synchronised: list[int] = []
         self.refreshes = 0
-        self.listens: BoolArray = np.eye(agents, dtype=np.bool_) | self._shares
+        self.listens: BoolArray = np.eye(V, dtype=np.bool_) | self._shares
 
     def play(self, t: int, offer: Round) -> IntArray:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""

@@ -17,18 +17,35 @@ def check_contexts(kernel: Kernel, ridge: float, offer: Round) -> None:
         raise refusal(offer.contexts, ridge)
 
 
-def best_rows(offer: Round, scores: Array) -> IntArray:
-    """Return the row that each agent rates best, the lowest of those that tie: (M,) -> (V,)."""
-    padded = np.full((len(offer.sizes), int(offer.sizes.max())), -np.inf)
-    padded[offer.agents, np.arange(len(scores)) - offer.starts[offer.agents]] = scores
-    return offer.starts + first_best(padded)
-
-
 def take(
-    offer: Round, scores: Array, knows: BoolArray, rngs: list[np.random.Generator]
+    offer: Round,
+    scores: Array,
+    knows: BoolArray,
+    rngs: list[np.random.Generator],
+    agents: IntArray | slice = slice(None),
 ) -> IntArray:
-    """Return each agent's best row; a random one for an agent that knows nothing: (V,)."""
-    rows = best_rows(offer, scores)
-    for v in np.flatnonzero(~knows):
-        rows[v] = offer.starts[v] + rngs[v].integers(offer.sizes[v])
-    return rows
+    """Return the row that each of A agents takes: its best, or a random one: (A,).
+
+    Args:
+        offer: The decision sets of all agents.
+        scores: Of the rows of these A agents, agent after agent.
+        knows: (A,) whether each knows anything; if not, its choice is random.
+        rngs: The random numbers of each.
+        agents: (A,) who they are; all, if not given.
+    """
+    _, offered = offer.padded(agents)
+    padded = np.full(offered.shape, -np.inf)
+    padded[offered] = scores
+    return offer.starts[agents] + pick(padded, knows, rngs)
+
+
+def pick(scores: Array, knows: BoolArray, rngs: list[np.random.Generator]) -> IntArray:
+    """Return each agent's best action, a random one if it knows nothing: (A, K) -> (A,).
+
+    −inf marks an action that is not offered.
+    """
+    picked = first_best(scores)
+    for place in np.flatnonzero(~knows):
+        free = np.flatnonzero(scores[place] > -np.inf)
+        picked[place] = free[rngs[place].integers(len(free))]
+    return picked

@@ -1,6 +1,10 @@
 """Are an algorithm's settings sound, and does its run fit into memory?"""
 
+from dataclasses import replace
+from typing import Self
+
 from coopbandits.arrays import short
+from coopbandits.engines import Simulation
 from coopbandits.errors import ParameterError
 from coopbandits.width import SelfNormalised, Width, chosen_width
 
@@ -18,6 +22,14 @@ def settled_width(eta: float | None, width: Width | None) -> Width:
     return chosen_width(eta, width)
 
 
+class Named:
+    """An algorithm that has a name, and can be given another."""
+
+    def named(self, name: str) -> Self:
+        """Return the same algorithm under another name."""
+        return replace(self, name=name)  # type: ignore[type-var]
+
+
 def as_name(value: object) -> str:
     """Check what tables and figures call an algorithm."""
     if not isinstance(value, str):
@@ -25,11 +37,11 @@ def as_name(value: object) -> str:
     return value
 
 
-def check_memory(name: str, needed: float, *, agents: int, rounds: int, limit: float) -> None:
+def check_memory(name: str, needed: float, simulation: Simulation) -> None:
     """Refuse a run whose factors need too many bytes, before it starts."""
-    if needed > limit:
+    if needed > simulation.memory_limit:
         raise ParameterError(
-            f"{rounds} rounds of {name} with {agents} agents need about {needed / 1e9:.1f} GB for "
-            f"factors, above memory_limit={limit:.3g} bytes; raise the limit, play fewer rounds, "
-            "or on a smaller network"
+            f"{simulation.rounds} rounds of {name} with {simulation.agents} agents need about "
+            f"{needed / 1e9:.1f} GB for factors, above memory_limit={simulation.memory_limit:.3g} "
+            "bytes; raise the limit, play fewer rounds, or on a smaller network"
         )

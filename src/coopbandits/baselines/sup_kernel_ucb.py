@@ -14,23 +14,23 @@ As 2^−s ≤ 1/√T at the level ⌈log₂(T)/2⌉, no agent goes higher, and S
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.act import TIE, agent_rng, first_best
+from coopbandits.act import TIE
 from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, as_positive
-from coopbandits.baselines.offers import check_contexts
-from coopbandits.baselines.settings import as_name, check_memory
+from coopbandits.baselines.offers import check_contexts, pick
+from coopbandits.baselines.settings import Named, as_name, check_memory
 from coopbandits.baselines.side_by_side import SideBySide
+from coopbandits.engines import Simulation
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import Kernel, as_kernel
-from coopbandits.network import Network
 from coopbandits.problems.problem import Round
 
 
 @dataclass(frozen=True, kw_only=True)
-class SupKernelUCB:
+class SupKernelUCB(Named):
     r"""SupKernelUCB: KernelUCB on levels, each of which learns only where it is unsure.
 
     w = B + (R/√λ)·√(2 ln(2TK/δ)) for K offered actions, their η for R = 1; or w = η/√λ if `eta` is
@@ -75,10 +75,6 @@ class SupKernelUCB:
         for field, value in settled.items():
             object.__setattr__(self, field, value)
 
-    def named(self, name: str) -> "SupKernelUCB":
-        """Return the same algorithm under another name."""
-        return replace(self, name=name)
-
     def width(self, actions: int, rounds: int) -> float:
         """Return w, the factor of σ, for K offered actions and T rounds."""
         if self.eta is not None:
@@ -86,19 +82,9 @@ class SupKernelUCB:
         spread = math.sqrt(2 * math.log(2 * rounds * actions / self.delta))
         return self.norm + self.noise / math.sqrt(self.ridge) * spread
 
-    def player(
-        self,
-        network: Network,
-        *,
-        contexts: Array,
-        rounds: int,
-        seed: int,
-        memory_limit: float = 8e9,
-    ) -> "SupKernelPlayer":
-        """Make what takes the decisions of a network's agents."""
-        V = len(network)
-        check_memory(self.name, 4.0 * V * rounds**2, agents=V, rounds=rounds, limit=memory_limit)
-        return SupKernelPlayer(self, agents=V, rounds=rounds, seed=seed)
+    def player(self, simulation: Simulation) -> "SupKernelPlayer":
+        """Make what takes the decisions of a simulation's agents."""
+        return SupKernelPlayer(self, simulation)
 
 
 class SupKernelPlayer:
@@ -110,13 +96,15 @@ class SupKernelPlayer:
 
     name, refreshes = "levels", 0
 
-    def __init__(self, algorithm: SupKernelUCB, *, agents: int, rounds: int, seed: int) -> None:
-        self._algorithm, self._rounds = algorithm, rounds
-        self._rngs = [agent_rng(seed, v) for v in range(agents)]
-        self._knows = np.zeros(agents, dtype=np.bool_)
+    def __init__(self, algorithm: SupKernelUCB, simulation: Simulation) -> None:
+        V, T = simulation.agents, simulation.rounds
+        check_memory(algorithm.name, 4.0 * V * T**2, simulation)
+        self._algorithm, self._rounds = algorithm, T
+        self._rngs = simulation.rngs()
+        self._knows = np.zeros(V, dtype=np.bool_)
         self._levels: list[SideBySide] = []
-        self.index_sets: list[list[list[int]]] = [[] for _ in range(agents)]
-        self.listens: BoolArray = np.eye(agents, dtype=np.bool_)
+        self.index_sets: list[list[list[int]]] = [[] for _ in range(V)]
+        self.listens: BoolArray = np.eye(V, dtype=np.bool_)
 
     def play(self, t: int, offer: Round) -> IntArray:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""
@@ -138,7 +126,8 @@ class SupKernelPlayer:
             wide = np.where(spread > 2.0**-s + TIE, spread, -np.inf)
             scores = np.where(sure[:, None], bounds, wide)
             stops = np.flatnonzero(sure | unsure)
-            action[climbing[stops]] = self._picked(climbing[stops], scores[stops], knew)
+            v = climbing[stops]
+            action[v] = pick(scores[stops], knew[v], [self._rngs[agent] for agent in v])
             learning = np.flatnonzero(unsure)
             if learning.size:
                 v = climbing[learning]
@@ -160,14 +149,6 @@ class SupKernelPlayer:
     def similarity(self) -> Array:
         """Return the identity: nobody's news is worth anything to another."""
         return np.eye(len(self._rngs))
-
-    def _picked(self, agents: IntArray, scores: Array, knew: BoolArray) -> IntArray:
-        """Return the best scored action of some agents; any, if an agent knows nothing: (A, K)."""
-        picked = first_best(scores)
-        for place in np.flatnonzero(~knew[agents]):
-            free = np.flatnonzero(scores[place] > -np.inf)
-            picked[place] = free[self._rngs[agents[place]].integers(len(free))]
-        return picked
 
     def _level(self, s: int, dim: int) -> SideBySide:
         if s > len(self._levels):

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from coopbandits.arrays import Array, short
 from coopbandits.engines.by_lags import Beliefs, ByLags
-from coopbandits.engines.engine import Algorithm, Engine
+from coopbandits.engines.engine import Algorithm, Engine, Simulation
 from coopbandits.engines.exchange import Exchange
 from coopbandits.engines.joint import JointWeights, hears_all
 from coopbandits.engines.late import LateSums
@@ -36,7 +36,15 @@ ENGINES = ("exact", "statistics", "sparse", "messages")
 # By how much others' news may be late where posteriors are sparse: see `LateSums`.
 LATE = 0.1
 
-__all__ = ["ENGINES", "Algorithm", "Engine", "applies", "continuum_engine", "engine_for"]
+__all__ = [
+    "ENGINES",
+    "Algorithm",
+    "Engine",
+    "Simulation",
+    "applies",
+    "continuum_engine",
+    "engine_for",
+]
 
 
 def engine_for(

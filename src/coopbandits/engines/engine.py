@@ -1,7 +1,11 @@
 """What is an engine? It takes the decisions of all agents of a simulation."""
 
+from dataclasses import dataclass
 from typing import Protocol, Self, runtime_checkable
 
+import numpy as np
+
+from coopbandits.act import agent_rng
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.network import Network
 from coopbandits.problems.problem import Round
@@ -38,6 +42,39 @@ class Engine(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Simulation:
+    """What an algorithm is told before the first round.
+
+    Attributes:
+        network: The agents.
+        contexts: (M, d) the first round's.
+        rounds: T.
+        seed: Of the agents' own choices.
+        memory_limit: In bytes; what needs more is refused.
+    """
+
+    network: Network
+    contexts: Array
+    rounds: int
+    seed: int
+    memory_limit: float = 8e9
+
+    @property
+    def agents(self) -> int:
+        """V."""
+        return len(self.network)
+
+    @property
+    def dim(self) -> int:
+        """The numbers d of a context."""
+        return self.contexts.shape[1]
+
+    def rngs(self) -> list[np.random.Generator]:
+        """Return the random numbers of each agent, from their start."""
+        return [agent_rng(self.seed, v) for v in range(self.agents)]
+
+
 @runtime_checkable
 class Algorithm(Protocol):
     """How all agents of a simulation decide, where that is no row of four answers."""
@@ -51,22 +88,6 @@ class Algorithm(Protocol):
         """Return the same algorithm under another name."""
         ...
 
-    def player(
-        self,
-        network: Network,
-        *,
-        contexts: Array,
-        rounds: int,
-        seed: int,
-        memory_limit: float = 8e9,
-    ) -> Engine:
-        """Make what takes the decisions of a network's agents.
-
-        Args:
-            network: The agents.
-            contexts: (M, d) the first round's.
-            rounds: T.
-            seed: Of the agents' own choices.
-            memory_limit: In bytes; what needs more is refused.
-        """
+    def player(self, simulation: Simulation) -> Engine:
+        """Make what takes the decisions of a simulation's agents."""
         ...
