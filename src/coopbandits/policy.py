@@ -26,13 +26,7 @@ from coopbandits.arrays import (
 )
 from coopbandits.errors import ParameterError, StateError
 from coopbandits.features import Basis, Exact, Leading, as_basis, is_finite
-from coopbandits.gp.compositions import (
-    Composition,
-    Hadamard,
-    JointKernel,
-    Kronecker,
-    composition,
-)
+from coopbandits.gp.compositions import Composition, Hadamard, JointKernel, composition
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Listen
 from coopbandits.network import Network, as_network
@@ -90,7 +84,7 @@ class Policy:
         act: How do I act?
         ttl: γ, the hops after which a message is dropped.
         ridge: λ.
-        compose: How K_z and K_x make K: "hadamard", "sum" or "kronecker".
+        compose: How K_z and K_x make K: "hadamard", "kronecker" (the same) or "sum".
         features: Finite features that stand for K_x (`coopbandits.features`), so that an agent's
             memory and time per decision stay the same however much it has seen; None for K_x
             itself, exactly.
@@ -130,7 +124,7 @@ class Policy:
                     "not; give features=, such as coopbandits.features.Fourier(64)"
                 )
             object.__setattr__(self, "features", Exact())
-        if self.features is not None and not isinstance(self.compose, Hadamard | Kronecker):
+        if self.features is not None and not isinstance(self.compose, Hadamard):
             raise ParameterError(
                 "features= needs compose='hadamard'; other compositions take the kernel itself"
             )

@@ -191,7 +191,7 @@ def test_all_engines_agree_on_any_four_answers(name, similarity, listen, act):
         all_engines(problem, policy, seed=2, rounds=8)
 
 
-@pytest.mark.parametrize("compose", ["hadamard", "sum", "kronecker"])
+@pytest.mark.parametrize("compose", ["hadamard", "sum"])
 def test_every_composition_takes_the_literal_algorithms_decisions(compose):
     network = NETWORKS["grid"]
     similarity, K_z = similarity_of(network, 6)

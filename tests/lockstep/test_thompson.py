@@ -46,7 +46,7 @@ def test_coop_and_eager_take_the_literal_algorithms_decisions(algorithm, name, t
     assert run.messages.tolist() == sent
 
 
-@pytest.mark.parametrize("compose", ["sum", "kronecker"])
+@pytest.mark.parametrize("compose", ["hadamard", "sum"])
 def test_every_composition_takes_the_literal_algorithms_decisions(compose):
     network = NETWORKS["grid"]
     similarity, K_z = similarity_of(network, 6)

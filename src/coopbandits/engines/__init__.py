@@ -26,7 +26,7 @@ from coopbandits.engines.pooled import PooledSums, factors
 from coopbandits.engines.shared import SharedPosteriors
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Exact, is_finite, reference
-from coopbandits.gp.compositions import ArmJointKernel, Hadamard, Kronecker
+from coopbandits.gp.compositions import ArmJointKernel, Hadamard
 from coopbandits.network import Network
 from coopbandits.policy import Plan, Policy, plan
 from coopbandits.protocol.links import Links
@@ -125,7 +125,7 @@ def applies(name: str, policy: Policy, worked_out: Plan) -> bool:
     if name == "exact":
         return policy.features is None
     sums = (
-        isinstance(policy.compose, Hadamard | Kronecker)
+        isinstance(policy.compose, Hadamard)
         and not worked_out.in_turn
         and not worked_out.frozen
         and not isinstance(worked_out.kernel, ArmJointKernel)

@@ -6,13 +6,12 @@ between contexts,
 | name | K((v, x), (v', x')) | what it says |
 |---|---|---|
 | `Hadamard` | K_z(v, v')·K_x(x, x') | news counts as far as agents and contexts agree |
-| `Kronecker` | K_z(v, v')·K_x(x, x') | the same function of the pair, see below |
 | `Sum` | (K_z(v, v') + K_x(x, x'))/2 | one function of x for all, plus one constant per agent |
 
 K_z ⊗ K_x is the Gram matrix over the full grid (every agent at every context). The observations
 made are some cells of that grid, and the matrix of those cells is the Hadamard product of the two
-Gram matrices of the observations. So for observations indexed by agent and round, `Hadamard` and
-`Kronecker` give the same posterior; `Sum` gives another.
+Gram matrices of the observations. So for observations indexed by agent and round "kronecker" is
+another name of `Hadamard`.
 """
 
 from collections.abc import Callable
@@ -59,23 +58,6 @@ class Hadamard:
 
 
 @dataclass(frozen=True, slots=True)
-class Kronecker:
-    """K = K_z ⊗ K_x, of which the observations made are a principal submatrix."""
-
-    def combine(self, K_z: Array, K_x: Array) -> Array:
-        """Read the entry of K_z ⊗ K_x in the row (v, x) and the column (v', x')."""
-        return K_z * K_x
-
-    def share(self, K_z: Array) -> Array:
-        """Return ∂K/∂K_x, entry by entry."""
-        return K_z
-
-    def related(self, K_z: Array) -> BoolArray:
-        """Tell which pairs of agents can tell each other anything: those with K_z ≠ 0."""
-        return np.asarray(K_z != 0)
-
-
-@dataclass(frozen=True, slots=True)
 class Sum:
     """K = (K_z ⊕ K_x)/2.
 
@@ -95,7 +77,7 @@ class Sum:
         return np.ones_like(K_z, dtype=np.bool_)
 
 
-_BY_NAME: dict[str, Composition] = {"hadamard": Hadamard(), "sum": Sum(), "kronecker": Kronecker()}
+_BY_NAME: dict[str, Composition] = {"hadamard": Hadamard(), "kronecker": Hadamard(), "sum": Sum()}
 
 
 def composition(name: "str | Composition") -> Composition:

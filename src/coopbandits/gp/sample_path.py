@@ -17,7 +17,7 @@ import numpy as np
 from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, short
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Exact, Fourier, Nystrom, has_waves, is_finite, jacobian_of
-from coopbandits.gp.compositions import Composition, Hadamard, JointKernel, Kronecker, Sum
+from coopbandits.gp.compositions import Composition, Hadamard, JointKernel, Sum
 from coopbandits.gp.posterior import Newest, ObservationKernel, Posterior
 
 # How many waves a prior sample is made of, unless a basis is given.
@@ -230,7 +230,7 @@ def _prior(
     composition: Composition, U: Array, m: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Draw weights and constants of functions with K_z = UUᵀ between agents: (N, m), (N,)."""
-    if isinstance(composition, Hadamard | Kronecker):
+    if isinstance(composition, Hadamard):
         return U @ rng.standard_normal((U.shape[1], m)), np.zeros(len(U))
     if isinstance(composition, Sum):
         shared = np.broadcast_to(rng.standard_normal(m), (len(U), m))

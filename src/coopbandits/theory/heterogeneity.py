@@ -14,7 +14,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, as_count, as_not_negative, as_positive
 from coopbandits.errors import ParameterError, SimilarityError
-from coopbandits.gp.compositions import Composition, Hadamard, Kronecker, Sum, composition
+from coopbandits.gp.compositions import Composition, Hadamard, Sum, composition
 from coopbandits.network.clique_cover import CliqueCover
 from coopbandits.theory.matrices import as_gram, eigenvalues
 
@@ -108,7 +108,7 @@ def independent_arms_factor(K_arm: object, *, tolerance: float | None = None) ->
 
 def _known(compose: str | Composition) -> Composition:
     joint = composition(compose)
-    if not isinstance(joint, Hadamard | Kronecker | Sum):
+    if not isinstance(joint, Hadamard | Sum):
         raise ParameterError(
             f"nothing is known of the composition {joint!r}; expected 'hadamard', 'sum' or "
             "'kronecker'"
