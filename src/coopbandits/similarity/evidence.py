@@ -14,7 +14,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count, short
 from coopbandits.errors import ParameterError
-from coopbandits.features import Basis, Fourier, as_basis, exact_or
+from coopbandits.features import Basis, Fourier, exact_or
 from coopbandits.gp.statistics import Statistics
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
@@ -24,12 +24,7 @@ from coopbandits.similarity.laws import Contexts
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.loadings import Loadings
 from coopbandits.similarity.search import best
-from coopbandits.similarity.similarity import (
-    EARLY,
-    Views,
-    settle_noise,
-    settle_refresh,
-)
+from coopbandits.similarity.similarity import EARLY, Views, settle
 
 # Views are worked on in batches of about this many numbers.
 _BATCH = 1_000_000
@@ -74,12 +69,10 @@ class Evidence:
     partitions: int = 16
 
     def __post_init__(self) -> None:
-        settle_noise(self)
-        as_basis(self.features)
         object.__setattr__(self, "groups", as_count(self.groups, "groups"))
         if not isinstance(self.contexts, bool):
             raise ParameterError(f"contexts must be True or False, got {short(self.contexts)}")
-        settle_refresh(self)
+        settle(self)
         partitions = as_count(self.partitions, "partitions", least=0)
         object.__setattr__(self, "partitions", partitions)
 

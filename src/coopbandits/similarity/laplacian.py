@@ -8,7 +8,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, as_positive, frozen
 from coopbandits.errors import ParameterError
-from coopbandits.features import Basis, Fourier, as_basis, exact_or
+from coopbandits.features import Basis, Fourier, exact_or
 from coopbandits.gp.statistics import Statistics, joint_log_evidence
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
@@ -16,12 +16,7 @@ from coopbandits.similarity.groups import CLOSE
 from coopbandits.similarity.learned import RewardLearner
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.loadings import Loadings
-from coopbandits.similarity.similarity import (
-    EARLY,
-    Views,
-    settle_noise,
-    settle_refresh,
-)
+from coopbandits.similarity.similarity import EARLY, Views, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +82,7 @@ class LearntLaplacian:
     def __post_init__(self) -> None:
         if not self.rhos:
             raise ParameterError("rhos must hold at least one number, got none")
-        settle_noise(self)
-        as_basis(self.features)
-        settle_refresh(self)
+        settle(self)
 
     def learner(self, kernel: Kernel, network: Network) -> "LaplacianLearner":
         """Make what learns ρ."""

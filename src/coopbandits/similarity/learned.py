@@ -12,18 +12,13 @@ from typing import ClassVar
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count
-from coopbandits.features import Basis, Fourier, as_basis, exact_or
+from coopbandits.features import Basis, Fourier, exact_or
 from coopbandits.gp.statistics import Statistics, coupled, log_product
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.loadings import Loadings
-from coopbandits.similarity.similarity import (
-    EARLY,
-    Views,
-    settle_noise,
-    settle_refresh,
-)
+from coopbandits.similarity.similarity import EARLY, Views, settle
 
 # Views are worked on in blocks of about this many numbers, which fit into a processor's cache.
 _BLOCK = 200_000
@@ -57,9 +52,7 @@ class Learned:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rank", as_count(self.rank, "rank"))
         object.__setattr__(self, "steps", as_count(self.steps, "steps"))
-        settle_noise(self)
-        as_basis(self.features)
-        settle_refresh(self)
+        settle(self)
 
     def learner(self, kernel: Kernel, network: Network) -> "LearnedLearner":
         """Make what learns K_z."""

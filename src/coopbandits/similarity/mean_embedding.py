@@ -19,17 +19,12 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_positive, short
 from coopbandits.errors import ParameterError
-from coopbandits.features import Basis, Fourier, as_basis, exact_or
+from coopbandits.features import Basis, Fourier, exact_or
 from coopbandits.gp.compositions import Composition, share_of
 from coopbandits.kernels import Kernel, as_kernel, diagonal_gradient_of, gradient_of
 from coopbandits.network import Network
 from coopbandits.similarity.loadings import Loadings, of_rank
-from coopbandits.similarity.similarity import (
-    EARLY,
-    REFRESH,
-    Views,
-    settle_refresh,
-)
+from coopbandits.similarity.similarity import EARLY, REFRESH, Views, settle
 
 SAMPLES = ("chosen", "offered")
 # K_z is laid out for views in batches of about this many numbers.
@@ -88,12 +83,11 @@ class MeanEmbedding:
             )
         if self.kernel is not None:
             as_kernel(self.kernel)
-        as_basis(self.features)
         if not isinstance(self.unbiased, bool):
             raise ParameterError(f"unbiased must be True or False, got {short(self.unbiased)}")
         if self.rank is not None:
             object.__setattr__(self, "rank", as_count(self.rank, "rank"))
-        settle_refresh(self, allowed=REFRESH)
+        settle(self, allowed=REFRESH)
         if self.refresh == "frozen" and (
             self.bandwidth == "median" or self.unbiased or self.rank is not None
         ):

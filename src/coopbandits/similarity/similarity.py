@@ -19,6 +19,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_floats, as_positive, short
 from coopbandits.errors import ParameterError, SimilarityError
+from coopbandits.features import as_basis
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.loadings import Loadings
@@ -168,17 +169,14 @@ class Learner(Protocol):
         ...
 
 
-def settle_noise(similarity: Any) -> None:
-    """Check a learnt similarity's `noise`: a number above 0, or None."""
-    if similarity.noise is not None:
+def settle(similarity: Any, *, allowed: tuple[str, ...] = REFRESH[:2]) -> None:
+    """Check what learnt similarities share: `features`, `refresh`, `growth`, and `noise` if any."""
+    if getattr(similarity, "noise", None) is not None:
         noise = as_positive(similarity.noise, "noise")
         if noise < _SMALLEST_SCALE:  # its square must not vanish
             raise ParameterError(f"noise must be at least {_SMALLEST_SCALE:g}, got {noise}")
         object.__setattr__(similarity, "noise", noise)
-
-
-def settle_refresh(similarity: Any, *, allowed: tuple[str, ...] = REFRESH[:2]) -> None:
-    """Check a learnt similarity's `refresh` and `growth`."""
+    as_basis(similarity.features)
     if similarity.refresh not in allowed:
         raise ParameterError(
             f"refresh={short(similarity.refresh)} is not known; expected one of "
