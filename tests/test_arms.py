@@ -4,7 +4,7 @@ import pytest
 import coopbandits as cb
 from arm_worlds import ARMS, DIM, ROUNDS, correlated, pair_by_pair, with_arms
 from coopbandits import engines, features
-from coopbandits.arms import On, Table
+from coopbandits.arms import ActiveDimensions, Table
 from coopbandits.errors import InputError, ParameterError, RemoteProtocolError, ShapeError
 from coopbandits.kernels import RBF, Linear, Matern
 from coopbandits.policy import plan
@@ -141,12 +141,15 @@ RANK_TWO = np.outer([1, 2, 0.5], [1, 2, 0.5]) + np.outer([0, 1, 1], [0, 1, 1])
 @pytest.mark.parametrize(
     ("kernel", "size"),
     [
-        (On(Table(K_ARM), 0), ARMS),
-        (On(Table(RANK_TWO), 0), 2),
-        (On(Linear((1.0, 2.0)), [1, 3]), 2),
+        (ActiveDimensions(Table(K_ARM), 0), ARMS),
+        (ActiveDimensions(Table(RANK_TWO), 0), 2),
+        (ActiveDimensions(Linear((1.0, 2.0)), [1, 3]), 2),
         (cb.arms.kernel(arm=Table.separate(ARMS), context=Linear()), 3 * ARMS),
         (0.5 * cb.arms.kernel(arm=Table(RANK_TWO), context=Linear(2.0)), 6),
-        (cb.arms.kernel(arm=Table(K_ARM), context=Linear()) + On(Linear(), 2), 3 * ARMS + 1),
+        (
+            cb.arms.kernel(arm=Table(K_ARM), context=Linear()) + ActiveDimensions(Linear(), 2),
+            3 * ARMS + 1,
+        ),
         (Linear() * Linear(), 16),
     ],
     ids=repr,
@@ -281,12 +284,12 @@ def test_ones_own_arm_must_be_there(arm, complaint):
         (lambda: Table(np.empty((0, 0))), r"shape \(0, 0\)"),
         (lambda: Table([[np.nan]]), "the table of arms must be finite"),
         (lambda: Table.separate(0), "arms must be a whole number >= 1"),
-        (lambda: On("rbf", 0), "is no kernel"),
-        (lambda: On(RBF(), [1, 1]), "none of them twice"),
-        (lambda: On(RBF(), []), "at least one column"),
-        (lambda: On(RBF(), -1), "a column must be a whole number >= 0"),
-        (lambda: On(RBF(), 0.5), "a column must be a whole number >= 0"),
-        (lambda: On(RBF(), 0, others=1), "others must be True or False"),
+        (lambda: ActiveDimensions("rbf", 0), "is no kernel"),
+        (lambda: ActiveDimensions(RBF(), [1, 1]), "none of them twice"),
+        (lambda: ActiveDimensions(RBF(), []), "at least one column"),
+        (lambda: ActiveDimensions(RBF(), -1), "a column must be a whole number >= 0"),
+        (lambda: ActiveDimensions(RBF(), 0.5), "a column must be a whole number >= 0"),
+        (lambda: ActiveDimensions(RBF(), 0, others=1), "others must be True or False"),
     ],
 )
 def test_settings_that_make_no_kernel_are_refused(make, complaint):
@@ -297,8 +300,11 @@ def test_settings_that_make_no_kernel_are_refused(make, complaint):
 @pytest.mark.parametrize(
     ("kernel", "complaint"),
     [
-        (On(RBF(), 2), "looks at column 2, but contexts have 2 numbers, columns 0 … 1"),
-        (On(RBF(), [0, 1], others=True), r"none beside columns \[0, 1\]"),
+        (
+            ActiveDimensions(RBF(), 2),
+            "looks at column 2, but contexts have 2 numbers, columns 0 … 1",
+        ),
+        (ActiveDimensions(RBF(), [0, 1], others=True), r"none beside columns \[0, 1\]"),
         (Table(np.eye(2)), r"contexts of one number, the arm, but they have 2; take arms\.kernel"),
     ],
     ids=repr,
@@ -321,7 +327,7 @@ def test_a_kernel_on_some_columns_does_not_see_the_others():
     )
     assert cut[0].contexts.shape[1] == dim
     expected = cb.play(short, policy_of(RBF()), rounds=ROUNDS).actions
-    for kernel in (On(RBF(), [0, 2]), On(RBF(), 1, others=True)):
+    for kernel in (ActiveDimensions(RBF(), [0, 2]), ActiveDimensions(RBF(), 1, others=True)):
         found = cb.play(problem, policy_of(kernel), rounds=ROUNDS).actions
         np.testing.assert_array_equal(found, expected)
 
@@ -366,4 +372,4 @@ def test_a_point_of_a_box_is_chosen_for_a_fixed_arm():
 
 def test_columns_of_different_lengths_are_none():
     with pytest.raises(ParameterError, match="a column must be a whole number"):
-        On(RBF(), [[0], [0, 1]])
+        ActiveDimensions(RBF(), [[0], [0, 1]])

@@ -209,6 +209,15 @@ def test_everyone_takes_a_lag_of_zero_or_one():
         cb.Centralised(kernel=RBF, lag=2)
 
 
+def test_kernels_that_were_renamed_keep_the_fingerprints_under_which_agents_are_stored():
+    one, other = cb.kernels.RBF(), cb.kernels.Linear()
+    active = cb.arms.ActiveDimensions(one, 0)
+    parts = f"{{left={_canonical(one)},right={_canonical(other)}}}"
+    assert _canonical(one * other) == f"Multiplied{parts}"
+    assert _canonical(one + other) == f"Added{parts}"
+    assert _canonical(active).startswith("On{columns=[int:0],kernel=RBF{")
+
+
 def test_a_field_that_came_later_says_nothing_unless_it_is_given():
     # so that agents stored before there was such a field are still read
     assert _canonical(cb.act.FollowCentre()) == "FollowCentre{follow_rule=str:'nearest'}"

@@ -36,8 +36,8 @@ _TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class On(Algebra):
-    """A kernel that looks at some columns of a context, or at all but these.
+class ActiveDimensions(Algebra):
+    """A kernel of some dimensions of a context, its active ones, or of all but these.
 
     Args:
         kernel: Of what it looks at.
@@ -91,7 +91,7 @@ class On(Algebra):
 class Table(Algebra):
     """A K_arm that is given as a matrix, over arms numbered 0 … A−1: k(a, a') = matrix[a, a'].
 
-    A context is one number, the arm; `On` picks it out of a longer one.
+    A context is one number, the arm; `ActiveDimensions` picks it out of a longer one.
     """
 
     matrix: Array
@@ -134,7 +134,8 @@ class Table(Algebra):
         if X.shape[1] != 1:
             raise ShapeError(
                 f"a table of arms takes contexts of one number, the arm, but they have "
-                f"{X.shape[1]}; take arms.kernel(arm=…, context=…), or On(table, column)"
+                f"{X.shape[1]}; take arms.kernel(arm=…, context=…), or "
+                "ActiveDimensions(table, column)"
             )
         return as_arms(X[:, 0], len(self.matrix))
 
@@ -154,7 +155,7 @@ def kernel(*, arm: Kernel, context: Kernel, columns: Columns = 0) -> Kernel:
         context: K_x.
         columns: Where the arm's context t is; x is all the rest.
     """
-    return On(arm, columns) * On(context, columns, others=True)
+    return ActiveDimensions(arm, columns) * ActiveDimensions(context, columns, others=True)
 
 
 def as_columns(values: Any) -> tuple[int, ...]:

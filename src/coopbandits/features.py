@@ -21,17 +21,17 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arms import On, Table
+from coopbandits.arms import ActiveDimensions, Table
 from coopbandits.arrays import Array, as_contexts, as_count, as_seed, frozen, short
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.kernels import (
     RBF,
-    Added,
     Kernel,
     Linear,
     Matern,
-    Multiplied,
+    Product,
     Scaled,
+    Sum,
     as_kernel,
     central_differences,
     gradient_of,
@@ -69,12 +69,12 @@ class Exact:
                 return X if kernel.lengthscale == 1.0 else X / np.asarray(kernel.lengthscale)
             case Scaled():
                 return np.sqrt(kernel.scale) * self.features(kernel.kernel, X)
-            case Added():
+            case Sum():
                 return np.hstack([self.features(part, X) for part in (kernel.left, kernel.right)])
-            case Multiplied():
+            case Product():
                 left, right = (self.features(part, X) for part in (kernel.left, kernel.right))
                 return np.einsum("ni,nj->nij", left, right).reshape(len(X), -1)
-            case On():
+            case ActiveDimensions():
                 return self.features(kernel.kernel, kernel.part(X))
             case Table():
                 return np.asarray(kernel.root[kernel.arms(X)])
@@ -89,16 +89,16 @@ class Exact:
         match kernel:
             case Scaled():
                 return np.sqrt(kernel.scale) * self.jacobian(kernel.kernel, X)
-            case Added():
+            case Sum():
                 parts = [self.jacobian(part, X) for part in (kernel.left, kernel.right)]
                 return np.concatenate(parts, axis=1)
-            case Multiplied():
+            case Product():
                 left, right = (self.features(part, X) for part in (kernel.left, kernel.right))
                 one, other = (self.jacobian(part, X) for part in (kernel.left, kernel.right))
                 both = one[:, :, None] * right[:, None, :, None]
                 both = both + left[:, :, None, None] * other[:, None]
                 return both.reshape(n, -1, X.shape[1])
-            case On():
+            case ActiveDimensions():
                 return kernel.spread(self.jacobian(kernel.kernel, kernel.part(X)), X.shape[1])
             case Table():
                 return np.zeros((n, kernel.root.shape[1], 1))
@@ -110,11 +110,11 @@ class Exact:
         match kernel:
             case Scaled():
                 return self.size(kernel.kernel, dim)
-            case Added():
+            case Sum():
                 return self.size(kernel.left, dim) + self.size(kernel.right, dim)
-            case Multiplied():
+            case Product():
                 return self.size(kernel.left, dim) * self.size(kernel.right, dim)
-            case On():
+            case ActiveDimensions():
                 return self.size(kernel.kernel, kernel.width(dim))
             case Table():
                 return int(kernel.root.shape[1])
@@ -305,9 +305,9 @@ def is_finite(kernel: Kernel) -> bool:
     match kernel:
         case Linear() | Table():
             return True
-        case Scaled() | On():
+        case Scaled() | ActiveDimensions():
             return is_finite(kernel.kernel)
-        case Added() | Multiplied():
+        case Sum() | Product():
             return is_finite(kernel.left) and is_finite(kernel.right)
     return False
 
@@ -328,9 +328,9 @@ def _terms(kernel: Kernel) -> list[tuple[float, tuple[Kernel, ...]]]:
             return [(1.0, (kernel,))]
         case Scaled():
             return [(kernel.scale * weight, factors) for weight, factors in _terms(kernel.kernel)]
-        case Added():
+        case Sum():
             return [*_terms(kernel.left), *_terms(kernel.right)]
-        case Multiplied():
+        case Product():
             product = [
                 (one * other, (*left, *right))
                 for one, left in _terms(kernel.left)

@@ -40,16 +40,16 @@ class Algebra:
     """The operators that every kernel shares."""
 
     def __mul__(self: Kernel, other: Any) -> Kernel:
-        return Multiplied(self, other) if isinstance(other, Kernel) else Scaled(self, other)
+        return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
 
     def __rmul__(self: Kernel, other: Any) -> Kernel:
         return Scaled(self, other)
 
     def __add__(self: Kernel, other: Any) -> Kernel:
-        return Added(self, other)
+        return Sum(self, other)
 
     def __radd__(self: Kernel, other: Any) -> Kernel:
-        return self if other == 0 else Added(other, self)  # sum() starts from 0
+        return self if other == 0 else Sum(other, self)  # sum() starts from 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class Scaled(Algebra):
 
 
 @dataclass(frozen=True, slots=True)
-class Multiplied(Algebra):
+class Product(Algebra):
     """The product of two kernels: a(x, x')·b(x, x'). Made by `a * b`."""
 
     left: Kernel
@@ -237,7 +237,7 @@ class Multiplied(Algebra):
 
 
 @dataclass(frozen=True, slots=True)
-class Added(Algebra):
+class Sum(Algebra):
     """The sum of two kernels: a(x, x') + b(x, x'). Made by `a + b`."""
 
     left: Kernel

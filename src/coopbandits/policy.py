@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coopbandits.act import Act
+from coopbandits.arms import ActiveDimensions
 from coopbandits.arrays import (
     CAME_LATER,
     Array,
@@ -27,7 +28,7 @@ from coopbandits.arrays import (
 from coopbandits.errors import ParameterError, StateError
 from coopbandits.features import Basis, Exact, Leading, as_basis, is_finite
 from coopbandits.gp.compositions import Composition, Hadamard, JointKernel, composition
-from coopbandits.kernels import Kernel
+from coopbandits.kernels import Kernel, Product, Sum
 from coopbandits.listen import Listen
 from coopbandits.network import Network, as_network
 from coopbandits.network.lags import lags
@@ -69,6 +70,10 @@ _SUCH_AS = {
     "act": "coopbandits.act.UpperBound()",
     "say": "coopbandits.say.Everything()",
 }
+
+
+# What fingerprints call these classes: the names under which agents with them were first stored.
+_STORED_AS = {ActiveDimensions: "On", Product: "Multiplied", Sum: "Added"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -299,7 +304,7 @@ def _without_strangers(heard: Array, related: BoolArray) -> Array:
 
 def _canonical(value: Any) -> str:
     """Spell a value out so that equal answers, and only these, give equal text in any process."""
-    kind = type(value)
+    kind = _STORED_AS.get(type(value), type(value).__qualname__)
     if isinstance(value, np.ndarray):
         digest = sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return f"array({value.dtype.str},{value.shape},{digest})"
@@ -325,5 +330,5 @@ def _canonical(value: Any) -> str:
     elif repr(value) == object.__repr__(value):
         facts = vars(value)
     else:
-        return f"{kind.__qualname__}:{value!r}"
-    return f"{kind.__qualname__}{_canonical(facts)}"
+        return f"{kind}:{value!r}"
+    return f"{kind}{_canonical(facts)}"

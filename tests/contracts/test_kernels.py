@@ -28,11 +28,12 @@ MADE = [
     kernels.RBF() * kernels.Linear(),
     kernels.RBF(0.5) + 0.5 * kernels.Linear() * kernels.Matern(nu=1.5),
     TABLE,
-    arms.On(TABLE, 0),
-    arms.On(kernels.Matern(nu=1.5), [0, 2]),
-    arms.On(kernels.RBF((0.5, 2.0)), 1, others=True),
+    arms.ActiveDimensions(TABLE, 0),
+    arms.ActiveDimensions(kernels.Matern(nu=1.5), [0, 2]),
+    arms.ActiveDimensions(kernels.RBF((0.5, 2.0)), 1, others=True),
     arms.kernel(arm=TABLE, context=kernels.RBF()),
-    0.5 * arms.kernel(arm=TABLE, context=kernels.Linear()) + arms.On(kernels.RBF(), 1),
+    0.5 * arms.kernel(arm=TABLE, context=kernels.Linear())
+    + arms.ActiveDimensions(kernels.RBF(), 1),
 ]
 
 

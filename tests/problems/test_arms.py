@@ -92,7 +92,7 @@ def test_separate_arms_need_a_model_of_their_own_each():
     # one x for all arms: who does not see the arm cannot tell them apart
     problem = made(kernel=Linear(), similarity=cb.similarity.Same(), norm=3.0, noise=0.1)
     regrets = []
-    for kernel in (problem.kernel, cb.arms.On(Linear(), 0, others=True)):
+    for kernel in (problem.kernel, cb.arms.ActiveDimensions(Linear(), 0, others=True)):
         policy = cb.EagerKernelUCB(kernel=kernel, similarity=problem.similarity, ttl=2, eta=0.3)
         regrets.append(cb.play(problem, policy, rounds=60).regret_per_agent[-1])
     assert regrets[0] < 0.3 * regrets[1]

@@ -21,7 +21,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arms import On, as_arms
+from coopbandits.arms import ActiveDimensions, as_arms
 from coopbandits.arrays import Array, BoolArray, IntArray, short
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import STEP, Kernel, diagonal_gradient_of, gradient_of
@@ -168,12 +168,12 @@ class ArmJointKernel(JointKernel):
         return self.composition.related(self.pairs)
 
     @cached_property
-    def _contexts(self) -> On:
-        return On(self.kernel, self.column, others=True)
+    def _contexts(self) -> ActiveDimensions:
+        return ActiveDimensions(self.kernel, self.column, others=True)
 
     @cached_property
-    def _arm(self) -> On:
-        return On(self.kernel, self.column)
+    def _arm(self) -> ActiveDimensions:
+        return ActiveDimensions(self.kernel, self.column)
 
     def _rows(self, agents: IntArray, X: Array) -> IntArray:
         arms = len(self.pairs) // len(self.K_z)

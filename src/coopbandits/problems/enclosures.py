@@ -22,12 +22,12 @@ from coopbandits.arrays import Array, short
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import (
     RBF,
-    Added,
     Kernel,
     Linear,
     Matern,
-    Multiplied,
+    Product,
     Scaled,
+    Sum,
     matern_fall,
     matern_profile,
 )
@@ -62,7 +62,7 @@ def enclosed(kernel: Kernel, C: Array, H: Array, Y: Array) -> Enclosure:
             return Enclosure(
                 s * part.low, s * part.high, s * part.slope, s * part.fall, s * part.rise
             )
-        case Added():
+        case Sum():
             a, b = enclosed(kernel.left, C, H, Y), enclosed(kernel.right, C, H, Y)
             return Enclosure(
                 a.low + b.low,
@@ -71,7 +71,7 @@ def enclosed(kernel: Kernel, C: Array, H: Array, Y: Array) -> Enclosure:
                 a.fall + b.fall,
                 a.rise + b.rise,
             )
-        case Multiplied():
+        case Product():
             return _product(enclosed(kernel.left, C, H, Y), enclosed(kernel.right, C, H, Y))
     raise ParameterError(
         f"{short(kernel)} has no certified bounds; expected a kernel of coopbandits.kernels, its "
@@ -97,7 +97,7 @@ def finest(kernel: Kernel, dim: int) -> Array:
             return np.broadcast_to(np.asarray(kernel.lengthscale, dtype=np.float64), (dim,))
         case Scaled():
             return finest(kernel.kernel, dim)
-        case Added() | Multiplied():
+        case Sum() | Product():
             return np.minimum(finest(kernel.left, dim), finest(kernel.right, dim))
     return np.ones(dim)
 
@@ -171,10 +171,10 @@ def _moments(kernel: Kernel, H: Array) -> tuple[Array, Array, Array]:
             zeroth, second, fourth = _moments(kernel.kernel, H)
             s = kernel.scale
             return _times(none + s, zeroth), _times(none + s, second), _times(none + s, fourth)
-        case Added():
+        case Sum():
             a, b = _moments(kernel.left, H), _moments(kernel.right, H)
             return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-        case Multiplied():
+        case Product():
             a, b = _moments(kernel.left, H), _moments(kernel.right, H)
             with np.errstate(invalid="ignore"):
                 return (
