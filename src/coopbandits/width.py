@@ -9,8 +9,8 @@ relates to the η, α, β and √β of each algorithm.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Fixed:
     eta: float = 1.0
 
     def __post_init__(self) -> None:
-        _settle(self, eta=as_not_negative(self.eta, "eta"))
+        _settle(self)
 
     def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
         """Return w at each of m queries: (m,)."""
@@ -65,12 +65,7 @@ class SelfNormalised:
     delta: float = 0.05
 
     def __post_init__(self) -> None:
-        _settle(
-            self,
-            norm=as_not_negative(self.norm, "norm"),
-            noise=as_not_negative(self.noise, "noise"),
-            delta=_as_probability(self.delta),
-        )
+        _settle(self)
 
     def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
         """Return w at each of m queries: (m,)."""
@@ -94,12 +89,7 @@ class Mixture:
     delta: float = 0.05
 
     def __post_init__(self) -> None:
-        _settle(
-            self,
-            norm=as_not_negative(self.norm, "norm"),
-            noise=as_not_negative(self.noise, "noise"),
-            delta=_as_probability(self.delta),
-        )
+        _settle(self)
 
     def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
         """Return w at each of m queries: (m,)."""
@@ -124,13 +114,7 @@ class InformationGain:
     gain: Callable[[int], float] | None = None
 
     def __post_init__(self) -> None:
-        _settle(
-            self,
-            norm=as_not_negative(self.norm, "norm"),
-            noise=as_not_negative(self.noise, "noise"),
-            delta=_as_probability(self.delta),
-        )
-        _check_gain(self.gain)
+        _settle(self)
 
     def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
         """Return w at each of m queries: (m,)."""
@@ -158,8 +142,7 @@ class Srinivas:
     gain: Callable[[int], float] | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, norm=as_not_negative(self.norm, "norm"), delta=_as_probability(self.delta))
-        _check_gain(self.gain)
+        _settle(self)
 
     def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
         """Return w at each of m queries: (m,)."""
@@ -181,7 +164,7 @@ class Logarithmic:
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        _settle(self, alpha=as_not_negative(self.alpha, "alpha"))
+        _settle(self)
 
     def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
         """Return w at each of m queries: (m,)."""
@@ -200,16 +183,23 @@ def chosen_width(eta: float | None, width: Width | None) -> Width:
     return width
 
 
-def _settle(width: object, **values: float) -> None:
-    for name, value in values.items():
-        object.__setattr__(width, name, value)
+def as_delta(value: object) -> float:
+    """Check δ, the probability with which a bound may fail."""
+    delta = as_positive(value, "delta")
+    if delta >= 1:
+        raise ParameterError(f"delta must be a probability below 1, got {delta}")
+    return delta
 
 
-def _as_probability(delta: object) -> float:
-    value = as_positive(delta, "delta")
-    if value >= 1:
-        raise ParameterError(f"delta must be a probability below 1, got {value}")
-    return value
+def _settle(width: Any) -> None:
+    """Check the settings of a width, which bear the same names in all of them."""
+    for name in (one.name for one in fields(width)):
+        value = getattr(width, name)
+        if name == "gain":
+            _check_gain(value)
+        else:
+            settled = as_delta(value) if name == "delta" else as_not_negative(value, name)
+            object.__setattr__(width, name, settled)
 
 
 def _check_gain(gain: object) -> None:

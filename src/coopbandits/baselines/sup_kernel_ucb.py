@@ -24,9 +24,9 @@ from coopbandits.baselines.offers import check_contexts, pick
 from coopbandits.baselines.settings import Named, as_name, check_memory
 from coopbandits.baselines.side_by_side import SideBySide
 from coopbandits.engines import Simulation
-from coopbandits.errors import ParameterError
 from coopbandits.kernels import Kernel, as_kernel
 from coopbandits.problems.problem import Round
+from coopbandits.width import as_delta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +66,8 @@ class SupKernelUCB(Named):
             "ridge": as_positive(self.ridge, "ridge"),
             "norm": as_not_negative(self.norm, "norm"),
             "noise": as_not_negative(self.noise, "noise"),
-            "delta": as_positive(self.delta, "delta"),
+            "delta": as_delta(self.delta),
         }
-        if settled["delta"] >= 1:
-            raise ParameterError(f"delta must be a probability below 1, got {self.delta}")
         if self.eta is not None:
             settled["eta"] = as_not_negative(self.eta, "eta")
         for field, value in settled.items():
