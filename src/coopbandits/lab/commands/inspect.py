@@ -133,8 +133,7 @@ def _legend(meanings: dict[str, str], **numbers: int) -> Any:
 
 
 def _facts(inspection: "Inspection") -> str:
-    kind = "arc" if inspection.network.directed else "edge"
-    text = f"{_counted(inspection.agents, 'agent')}, {_counted(inspection.edges, kind)}"
+    text = inspection.counts
     if inspection.components > 1:
         text += (
             f" in {inspection.components:,} parts, the largest of diameter {inspection.diameter}"
@@ -194,10 +193,6 @@ def _of_all(row: "TtlRow", shown: "Callable[[Outlook], str]") -> str:
     """Show a number of all three algorithms: once if it is the same."""
     cells = [shown(outlook) for outlook in (row.coop, row.dist, row.eager)]
     return cells[0] if len(set(cells)) == 1 else " / ".join(cells)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" + "s" * (count != 1)
 
 
 def _size(count: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from coopbandits.arrays import as_count
 from coopbandits.errors import ParameterError
 from coopbandits.lab.planning.network_picture import draw_network
-from coopbandits.lab.planning.planner import Inspection
+from coopbandits.lab.planning.planner import Inspection, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,17 +71,14 @@ def planner_figure(
     grid = figure.add_gridspec(2, 2, width_ratios=[1.25, 1.0], wspace=0.06, hspace=0.08)
     left = figure.add_subplot(grid[:, 0])
     notes = draw_network(left, inspection.network, cover.labels)
-    plural = "s" * (len(cover.cliques) != 1)
-    heading = f"At γ = {gamma} the agents form {len(cover.cliques):,} clique{plural}"
+    heading = f"At γ = {gamma} the agents form {counted(len(cover.cliques), 'clique')}"
     left.set_title("\n".join([heading, "; ".join(notes)] if notes else [heading]), fontsize=10)
     above = figure.add_subplot(grid[0, 1])
     _draw_factors(above, inspection)
     _draw_messages(figure.add_subplot(grid[1, 1], sharex=above), inspection)
-    kind = "arc" if inspection.network.directed else "edge"
     figure.suptitle(
         f"{title or 'A network'}: what each time to live γ costs and promises\n"
-        f"{_counted(inspection.agents, 'agent')}, {_counted(inspection.edges, kind)}, "
-        f"diameter {inspection.diameter:,}",
+        f"{inspection.counts}, diameter {inspection.diameter:,}",
         fontsize=12,
     )
     if file is not None:
@@ -192,10 +189,6 @@ def _label(axis: Any, height: float, text: str, *, ha: str, va: str, x: float) -
         fontsize=8,
         color=QUIET,
     )
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" + "s" * (count != 1)
 
 
 def _compact(value: float) -> str:

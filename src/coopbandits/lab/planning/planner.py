@@ -121,6 +121,12 @@ class Inspection:
     rows: tuple[TtlRow, ...]
 
     @property
+    def counts(self) -> str:
+        """How many agents and edges there are, in words."""
+        kind = "arc" if self.network.directed else "edge"
+        return f"{counted(self.agents, 'agent')}, {counted(self.edges, kind)}"
+
+    @property
     def paper_ttl(self) -> int:
         """γ of the paper's experiments: max(1, ⌊diameter/2⌋)."""
         return max(1, self.diameter // 2)
@@ -248,3 +254,8 @@ def _news(between: Array) -> tuple[float, float]:
     """Return how many others an agent uses the news of, and how old it is, on average."""
     used = between[np.isfinite(between)]
     return len(used) / len(between), float(used.mean()) if len(used) else float("nan")
+
+
+def counted(count: int, what: str) -> str:
+    """Say how many there are of what: "1 agent", "2,000 agents"."""
+    return f"{count:,} {what}" + "s" * (count != 1)
