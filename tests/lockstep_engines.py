@@ -13,6 +13,13 @@ KERNELS = {
     "rbf": (cb.kernels.RBF(lengthscale=1.5), lambda x, y: formulas.rbf(x, y, 1.5)),
     "matern": (cb.kernels.Matern(nu=1.5), lambda x, y: formulas.matern(x, y, 1.5)),
 }
+# for ten agents
+GIVEN = [
+    cb.similarity.Alone(),
+    cb.similarity.Same(),
+    cb.similarity.Clusters([0, 1, 0, 1, 2, 0, 1, 2, 2, 0]),
+    cb.similarity.Laplacian(0.5),
+]
 
 
 def literal(k_x, K_z, compose=np.multiply):

@@ -139,19 +139,26 @@ def test_regret_and_bound_runs(tmp_path):
     assert (tmp_path / "bound.png").stat().st_size > 10_000
 
 
+def shrunk(folder, name, *changes):
+    """Copy a benchmark into a folder, each large setting replaced by a small one."""
+    text = (ROOT / "benchmarks" / name).read_text(encoding="utf-8")
+    for large, small in changes:
+        assert large in text
+        text = text.replace(large, small)
+    folder.mkdir()
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
 @pytest.mark.slow
 def test_the_similarity_benchmark_measures_resumes_and_reports(tmp_path):
-    (tmp_path / "benchmarks").mkdir()
-    script = tmp_path / "benchmarks" / "similarity.py"
-    text = (ROOT / "benchmarks" / "similarity.py").read_text(encoding="utf-8")
-    for large, small in [
+    script = shrunk(
+        tmp_path / "benchmarks",
+        "similarity.py",
         ("ETA = 10, 8, 0.3, 120, 0.3", "ETA = 3, 2, 0.3, 3, 0.3"),
         ("erdos_renyi(60, 0.7", "erdos_renyi(5, 0.7"),
         ("TUNING_TRIALS = 20, 1000, 3", "TUNING_TRIALS = 2, 1000, 1"),
-    ]:
-        assert large in text
-        text = text.replace(large, small)
-    script.write_text(text, encoding="utf-8")
+    )
     run = [sys.executable, str(script), "run", "er60", "--scenarios", "ad"]
     for _ in range(2):  # the second time there is nothing left to do
         subprocess.run([*run, "--policies", "eager"], capture_output=True, check=True)
@@ -169,16 +176,12 @@ def test_the_similarity_benchmark_measures_resumes_and_reports(tmp_path):
 
 @pytest.mark.slow
 def test_the_benchmark_of_bytes_measures_and_reports(tmp_path):
-    (tmp_path / "benchmarks").mkdir()
-    script = tmp_path / "benchmarks" / "bytes.py"
-    text = (ROOT / "benchmarks" / "bytes.py").read_text(encoding="utf-8")
-    for large, small in [
+    script = shrunk(
+        tmp_path / "benchmarks",
+        "bytes.py",
         ("ETA = 20, 0.3, 3, 5, 6, 0.3, 0.3", "ETA = 4, 0.9, 2, 2, 3, 0.3, 0.3"),
         ("ROUNDS, SEEDS = 150, 10", "ROUNDS, SEEDS = 6, 2"),
-    ]:
-        assert large in text
-        text = text.replace(large, small)
-    script.write_text(text, encoding="utf-8")
+    )
     for what in ("run", "table"):
         shown = subprocess.run(
             [sys.executable, str(script), what], capture_output=True, text=True, check=True

@@ -1,5 +1,7 @@
 """Small worlds that many tests share."""
 
+import dataclasses
+
 import numpy as np
 
 import coopbandits as cb
@@ -18,6 +20,33 @@ NETWORKS = {
         [(0, 1), (1, 2), (2, 0), (2, 3), (3, 2), (3, 4), (4, 5), (5, 3), (1, 0)], directed=True
     ),
 }
+
+
+WIDTHS = [
+    cb.width.Fixed(0.7),
+    cb.width.SelfNormalised(norm=0.5, noise=0.2),
+    cb.width.InformationGain(norm=0.5, noise=0.2),
+    cb.width.Srinivas(norm=0.1, delta=0.5),
+]
+
+
+class Recorded:
+    """Draws as `Sample` does, and keeps what it rated."""
+
+    judges = draws = True
+
+    def __init__(self):
+        self.rated = []
+
+    def score(self, mean, std, width):
+        self.rated.append(mean + width * std)
+        return self.rated[-1]
+
+    def leaders(self, network, ttl):
+        return np.full(len(network), -1)
+
+    def follow(self, arm, offered):
+        raise AssertionError
 
 
 def network_contexts(agents, seed=0, dim=2):
@@ -42,6 +71,16 @@ def world_of(problem, seed):
         return offer.contexts[mine], offer.rewards[mine]
 
     return world
+
+
+def assert_same_run(one, two):
+    """Two runs are the same to the bit."""
+    for field in dataclasses.fields(cb.Run):
+        if field.name != "estimates":
+            np.testing.assert_array_equal(getattr(one, field.name), getattr(two, field.name))
+    for (t, K_z), (same_t, same_K_z) in zip(one.estimates, two.estimates, strict=True):
+        assert t == same_t
+        np.testing.assert_array_equal(K_z, same_K_z)
 
 
 def neighbours_of(network):

@@ -11,22 +11,12 @@ from coopbandits.engines import Simulation
 from coopbandits.errors import InputError, ParameterError
 from coopbandits.gp.posterior import Posterior
 from coopbandits.protocol.messages import message_size
+from lockstep_engines import KERNELS
 from reference import formulas, servers
 from reference.algorithms import fixed
-from worlds import NETWORKS, ragged, world_of
+from worlds import NETWORKS, WIDTHS, ragged, world_of
 
-KERNELS = {
-    "linear": (cb.kernels.Linear(), formulas.linear),
-    "rbf": (cb.kernels.RBF(lengthscale=1.5), lambda x, y: formulas.rbf(x, y, 1.5)),
-    "matern": (cb.kernels.Matern(nu=1.5), lambda x, y: formulas.matern(x, y, 1.5)),
-}
 RBF = cb.kernels.RBF()
-WIDTHS = [
-    cb.width.Fixed(0.7),
-    cb.width.SelfNormalised(norm=0.5, noise=0.2),
-    cb.width.InformationGain(norm=0.5, noise=0.2),
-    cb.width.Srinivas(norm=0.1, delta=0.5),
-]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

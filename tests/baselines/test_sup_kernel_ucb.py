@@ -8,14 +8,10 @@ import pytest
 import coopbandits as cb
 from coopbandits.engines import Simulation
 from coopbandits.errors import InputError
+from lockstep_engines import KERNELS
 from reference import formulas, levels
 from worlds import NETWORKS, ragged, world_of
 
-KERNELS = {
-    "linear": (cb.kernels.Linear(), formulas.linear),
-    "rbf": (cb.kernels.RBF(lengthscale=1.5), lambda x, y: formulas.rbf(x, y, 1.5)),
-    "matern": (cb.kernels.Matern(nu=1.5), lambda x, y: formulas.matern(x, y, 1.5)),
-}
 RBF = cb.kernels.RBF()
 
 

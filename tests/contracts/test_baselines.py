@@ -12,7 +12,7 @@ from coopbandits.engines import Algorithm
 from coopbandits.errors import ParameterError
 from coopbandits.lab.experiments.kinds import World, kinds, make_policy
 from coopbandits.lab.experiments.schema import experiment_schema
-from worlds import ragged
+from worlds import assert_same_run, ragged
 
 
 def one_set(network, rounds=8):
@@ -61,12 +61,7 @@ class TestEveryAlgorithm:
         algorithm, problem_of = MADE[name]
         problem = problem_of(cb.Network.grid(3, 3), rounds=8)
         one, two = (cb.play(problem, algorithm, rounds=8, seed=5) for _ in range(2))
-        for field in dataclasses.fields(cb.Run):
-            if field.name != "estimates":
-                np.testing.assert_array_equal(getattr(one, field.name), getattr(two, field.name))
-        for (t, K_z), (same_t, same_K_z) in zip(one.estimates, two.estimates, strict=True):
-            assert t == same_t
-            np.testing.assert_array_equal(K_z, same_K_z)
+        assert_same_run(one, two)
 
     def test_keeps_a_whole_record(self, name):
         algorithm, problem_of = MADE[name]

@@ -8,7 +8,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits import policies
-from worlds import NETWORKS, ragged
+from worlds import NETWORKS, assert_same_run, ragged
 
 RBF = cb.kernels.RBF()
 MADE = {
@@ -48,12 +48,7 @@ class TestEveryPolicy:
     def test_plays_the_same_run_for_the_same_seed_to_the_bit(self, name):
         problem = ragged(NETWORKS["grid"], rounds=8)
         one, two = (cb.play(problem, MADE[name], rounds=8, seed=5) for _ in range(2))
-        for field in dataclasses.fields(cb.Run):
-            if field.name != "estimates":
-                np.testing.assert_array_equal(getattr(one, field.name), getattr(two, field.name))
-        for (t, K_z), (same_t, same_K_z) in zip(one.estimates, two.estimates, strict=True):
-            assert t == same_t
-            np.testing.assert_array_equal(K_z, same_K_z)
+        assert_same_run(one, two)
 
     def test_keeps_a_whole_record(self, name):
         problem = ragged(NETWORKS["grid"], rounds=8)

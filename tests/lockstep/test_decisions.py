@@ -6,7 +6,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.act import AtRandom, FollowCentre, UpperBound
 from coopbandits.listen import Centre, Clique, Everyone, Myself, Neighbourhood
-from lockstep_engines import KERNELS, all_engines, literal, similarity_of
+from lockstep_engines import GIVEN, KERNELS, all_engines, literal, similarity_of
 from reference import algorithms, formulas
 from worlds import NETWORKS, neighbours_of, ragged, world_of
 
@@ -235,16 +235,7 @@ def test_centralised_takes_the_round_robin_agents_decisions(kernel):
     np.testing.assert_array_equal(run.actions, expected)
 
 
-@pytest.mark.parametrize(
-    "similarity",
-    [
-        cb.similarity.Alone(),
-        cb.similarity.Same(),
-        cb.similarity.Clusters([0, 1, 0, 1, 2, 0, 1, 2, 2, 0]),
-        cb.similarity.Laplacian(0.5),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("similarity", GIVEN, ids=repr)
 @pytest.mark.parametrize("ttl", TTLS)
 def test_all_engines_agree_under_every_similarity_and_the_self_normalised_width(similarity, ttl):
     network = NETWORKS["erdos-renyi"]

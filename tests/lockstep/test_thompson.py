@@ -8,9 +8,9 @@ from coopbandits import engines
 from coopbandits.act import Sample
 from coopbandits.features import Fourier, Nystrom
 from coopbandits.similarity import Evidence, Laplacian, Learned, MeanEmbedding
-from lockstep_engines import KERNELS, all_engines, literal, similarity_of
+from lockstep_engines import GIVEN, KERNELS, all_engines, literal, similarity_of
 from reference import algorithms, formulas
-from worlds import NETWORKS, neighbours_of, ragged, world_of
+from worlds import NETWORKS, Recorded, neighbours_of, ragged, world_of
 
 ROUNDS = 8
 MAKE = {"coop": cb.CoopKernelTS, "eager": cb.EagerKernelTS}
@@ -134,16 +134,7 @@ def test_all_engines_agree_under_every_learnt_similarity(algorithm, name):
     all_engines(problem, policy, seed=2, rounds=5)
 
 
-@pytest.mark.parametrize(
-    "similarity",
-    [
-        cb.similarity.Alone(),
-        cb.similarity.Same(),
-        cb.similarity.Clusters([0, 1, 0, 1, 2, 0, 1, 2, 2, 0]),
-        cb.similarity.Laplacian(0.5),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("similarity", GIVEN, ids=repr)
 def test_all_engines_agree_under_every_given_similarity(similarity):
     problem = ragged(NETWORKS["erdos-renyi"], 2)
     policy = cb.EagerKernelTS(kernel=cb.kernels.Linear(), similarity=similarity, ttl=2, eta=0.6)
@@ -161,25 +152,6 @@ def test_all_engines_agree_on_agents_that_take_turns(lag):
         act=Sample(),
     )
     all_engines(ragged(NETWORKS["grid"], 3), policy, seed=3, rounds=6)
-
-
-class Recorded:
-    """Draws, and keeps what it rated."""
-
-    judges = draws = True
-
-    def __init__(self):
-        self.rated = []
-
-    def score(self, mean, std, width):
-        self.rated.append(mean + width * std)
-        return self.rated[-1]
-
-    def leaders(self, network, ttl):
-        return np.full(len(network), -1)
-
-    def follow(self, arm, offered):
-        raise AssertionError
 
 
 @pytest.mark.parametrize("ridge", [1e-3, 1.0])

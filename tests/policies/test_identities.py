@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from worlds import NETWORKS, network_contexts, ragged
+from worlds import NETWORKS, WIDTHS, network_contexts, ragged
 
 RBF = cb.kernels.RBF()
-WIDTHS = [
-    cb.width.Fixed(0.7),
-    cb.width.SelfNormalised(norm=0.5, noise=0.2),
-    cb.width.InformationGain(norm=0.5, noise=0.2),
-    cb.width.Srinivas(norm=0.1, delta=0.5),
-]
 
 
 def actions(problem, policy, rounds=12, seed=3):

@@ -12,29 +12,10 @@ from coopbandits.features import Nystrom
 from coopbandits.gp.compositions import Hadamard, JointKernel
 from coopbandits.gp.posterior import Posterior
 from reference import formulas
-from worlds import NETWORKS, network_contexts, news, ragged
+from worlds import NETWORKS, Recorded, network_contexts, news, ragged
 
 RBF = cb.kernels.RBF()
 MAKE = [cb.CoopKernelTS, cb.EagerKernelTS]
-
-
-class Recorded:
-    """Draws as `Sample` does, and keeps what it rated."""
-
-    judges = draws = True
-
-    def __init__(self):
-        self.rated = []
-
-    def score(self, mean, std, width):
-        self.rated.append(mean + width * std)
-        return self.rated[-1]
-
-    def leaders(self, network, ttl):
-        return np.full(len(network), -1)
-
-    def follow(self, arm, offered):
-        raise AssertionError
 
 
 def recorded(policy):
