@@ -25,9 +25,9 @@ import numpy as np
 import scipy
 
 import coopbandits as cb
+from coopbandits.agent.beliefs import Beliefs
 from coopbandits.agent.continuum import best_point
-from coopbandits.agent.model import Ahead, Model
-from coopbandits.agent.surface import ExactSurface, SummedSurface, Surface
+from coopbandits.agent.gradients import Surface
 from coopbandits.decision_sets import DecisionSet
 from coopbandits.decision_sets.maximise import climb
 from coopbandits.problems.rkhs import Part
@@ -54,9 +54,9 @@ def drawn(kernel: cb.kernels.Kernel, dim: int, seed: int, support: int = 100) ->
     return Part(kernel, 0.0, weights / np.sqrt(weights @ kernel(X, X) @ weights), X)
 
 
-def surface_of(
+def beliefs_of(
     n: int, own: DecisionSet, seed: int, features: Any = None, length: float = 0.3
-) -> Surface:
+) -> Beliefs:
     """Return what an agent with n observations believes."""
     d = own.dim
     kernel = cb.kernels.RBF(length * np.sqrt(d))
@@ -70,11 +70,11 @@ def surface_of(
     if features is not None:
         policy = cb.Policy(**{**vars(policy), "features": features})
     agent = policy.agent(0, cb.Network.path(1))
-    model, seen = agent._new_model(d), [(0, x, float(r)) for x, r in zip(X, y, strict=True)]
-    if isinstance(model, Model):
-        ahead: Ahead = model.ahead(seen)
-        return ExactSurface(ahead, agent._attachments, own.spread)
-    return SummedSurface(model.learnt(seen))
+    for x, r in zip(X, y, strict=True):
+        agent.observe(x, float(r))
+    agent.preview(own)  # learns them
+    assert agent._beliefs is not None
+    return agent._beliefs
 
 
 def bound(surface: Surface, X: np.ndarray) -> np.ndarray:
@@ -83,9 +83,10 @@ def bound(surface: Surface, X: np.ndarray) -> np.ndarray:
     return mean + WIDTH * std
 
 
-def decided(surface: Surface, own: DecisionSet, seed: int) -> np.ndarray:
+def decided(beliefs: Beliefs, own: DecisionSet, seed: int) -> np.ndarray:
     """Choose as an agent does."""
-    return best_point(own, surface, cb.act.UpperBound(), WIDTH, np.random.default_rng(seed))
+    act, rng = cb.act.UpperBound(), np.random.default_rng(seed)
+    return best_point(own, beliefs, np.empty(0), act, WIDTH, rng)
 
 
 def brute(surface: Surface, own: DecisionSet) -> float:
@@ -116,10 +117,11 @@ def measured(
     """Time decisions, and tell what they miss."""
     own, seconds, gaps = make(dim), [], []
     for seed in range(TRIALS):
-        surface = surface_of(n, own, seed, features, length)
-        decided(surface, own, seed)
+        beliefs = beliefs_of(n, own, seed, features, length)
+        surface = beliefs.surface(np.empty(0))
+        decided(beliefs, own, seed)
         start = time.process_time()
-        chosen = decided(surface, own, seed)
+        chosen = decided(beliefs, own, seed)
         seconds.append(time.process_time() - start)
         if not gap:
             continue
@@ -127,7 +129,7 @@ def measured(
         if dim <= 2:
             best = brute(surface, own)
         else:
-            hard = decided(surface, make(dim, effort=100.0), seed + 1000)
+            hard = decided(beliefs, make(dim, effort=100.0), seed + 1000)
             best = float(bound(surface, hard[None])[0])
         spread = bound(surface, own.sample(np.random.default_rng(0), 512))
         gaps.append(max(best - reached, 0.0) / float(max(best, spread.max()) - spread.min()))

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import coopbandits as cb
-from coopbandits.agent.model import views_of
-from coopbandits.similarity import Loadings
+from coopbandits.similarity import Loadings, Views
 
 
 def learner_of(similarity, agents, kernel=None):
@@ -33,7 +32,7 @@ def view(learner, samples, me=0, offered=None):
         rows.append(learner.summaries(X, attached, y).sum(axis=0))
     p = next(row for row in rows if row is not None)
     sums = np.array([np.zeros_like(p) if row is None else row for row in rows])
-    return views_of(np.arange(len(samples))[None], np.array([me]), sums[None])
+    return Views.apart(np.arange(len(samples))[None], np.array([me]), sums[None])
 
 
 def K_z_of(similarity, samples, me=0, kernel=None, **more):

@@ -24,6 +24,7 @@ ALLOWED = {
     "scipy",
     # pure parts of the standard library
     "collections",
+    "contextlib",
     "dataclasses",
     "functools",
     "hashlib",

@@ -49,7 +49,7 @@ def test_messages_on_a_path_are_counted_by_hand():
     # 2 for 1 (1 edge each), 6 more
     run = cb.play(ragged(cb.Network.path(3), dim=3), POLICY, rounds=4)
     assert run.messages.tolist() == [4, 10, 10, 10]
-    assert run.bytes.tolist() == [m * (24 + 8 * 4) for m in [4, 10, 10, 10]]
+    assert run.bytes.tolist() == [m * (28 + 8 * 4) for m in [4, 10, 10, 10]]
 
 
 def test_a_run_says_what_it_is_in_one_line():
@@ -99,7 +99,7 @@ def test_a_run_that_does_not_fit_into_memory_is_refused_before_it_starts():
     assert cb.play(problem, naive, rounds=100, memory_limit=15e6).engine == "statistics"
     naive = cb.NaiveCooperation(kernel=cb.kernels.RBF())
     assert cb.play(problem, naive, rounds=5, memory_limit=30e6).engine == "exact"
-    assert cb.play(problem, naive, rounds=200, memory_limit=30e6).engine == "sparse"
+    assert cb.play(problem, naive, rounds=200, memory_limit=30e6).engine.startswith("sparse")
     with pytest.raises(ParameterError, match="for the sparse engine, above memory_limit=1e"):
         cb.play(problem, naive, rounds=200, memory_limit=1e6)
     # agents that follow need no posterior once they do

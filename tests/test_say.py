@@ -318,9 +318,9 @@ def test_an_answer_that_raises_changes_nothing(network, rng):
     "forge",
     [
         lambda header, arrays: header.pop("before"),
-        lambda header, arrays: arrays.pop("waiting"),
-        lambda header, arrays: arrays.update(surprise=np.ones(9)),
-        lambda header, arrays: arrays.update(surprise_ids=arrays["surprise_ids"] + 7),
+        lambda header, arrays: arrays.pop("untold"),
+        lambda header, arrays: arrays.update(variance_ratio=np.ones(9)),
+        lambda header, arrays: arrays.update(variance_ratio_ids=arrays["variance_ratio_ids"] + 7),
         lambda header, arrays: arrays.update(digest_numbers=arrays["digest_numbers"][:-1]),
         lambda header, arrays: arrays.update(digests=-arrays["digests"]),
     ],
@@ -333,14 +333,14 @@ def test_forged_bytes_of_an_agent_that_says_less_are_refused(network, rng, forge
     agent.receive(digest)
     agent.decide(rng.normal(size=(2, DIM)))
     agent.receive(steps(policy.agent(3, network), rng, 1)[0][2][0])
-    header, arrays = snapshot.unpack(agent.to_bytes())
+    _, header, arrays = snapshot.unpack(agent.to_bytes())
     forge(header, arrays)
     with pytest.raises(StateError, match="make no sense"):
         cb.Agent.from_bytes(snapshot.pack(header, arrays), policy=policy, network=network)
 
 
 def test_a_message_is_smaller_than_a_digest_so_sums_must_be_rare_to_save():
-    assert message_size(10) == 112
+    assert message_size(10) == 116
     assert digest_size(10) == 28 + 8 * (2 + 10 + 55)
 
 

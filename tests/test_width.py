@@ -130,9 +130,7 @@ def holds(problem, policy, *, rounds, seed):
             rows = np.flatnonzero(offer.agents == v)
             decision = agent.decide(offer.contexts[rows])
             # the belief that the decision was taken on, at every offered context
-            belief = agent._model.minds[0].posterior.predict(
-                np.full(len(rows), v), offer.contexts[rows]
-            )
+            belief = agent._beliefs.predict(offer.contexts[rows], np.empty(0))
             gap = np.abs(offer.expected[rows] - belief.mean)
             if (gap > decision.width * belief.std + 1e-9).any():
                 return False

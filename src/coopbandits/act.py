@@ -11,7 +11,9 @@ import numpy as np
 
 from coopbandits.arrays import CAME_LATER, Array, BoolArray, IntArray, as_count, short
 from coopbandits.errors import LocalProtocolError, ParameterError
+from coopbandits.gp.posterior import Belief
 from coopbandits.network import Network
+from coopbandits.width import Width
 
 # Bounds this close are a tie, relative to the best where that is above 1: different but correct
 # arithmetic must not flip a decision.
@@ -193,6 +195,44 @@ def first_best(scores: Array) -> IntArray:
     """
     best = scores.max(axis=1, keepdims=True)
     return np.argmax(scores >= best - TIE * np.maximum(1.0, np.abs(best)), axis=1)
+
+
+def best_rows(scores: Array, starts: IntArray, sizes: IntArray) -> IntArray:
+    """Return the row that each agent rates best, the lowest of those that tie: (M,) -> (V,).
+
+    Args:
+        scores: (M,) of the agents' rows, one agent after the other.
+        starts: (V,) each agent's first row.
+        sizes: (V,) how many it has.
+    """
+    column = np.arange(int(sizes.max()))
+    offered = column < sizes[:, None]
+    padded = np.full(offered.shape, -np.inf)
+    padded[offered] = scores
+    return starts + first_best(padded)
+
+
+def rated(
+    act: Act,
+    width: Width,
+    belief: Belief,
+    *,
+    ridge: float,
+    union_bound: IntArray,
+    drawn: Array | None = None,
+) -> tuple[Array, Array]:
+    """Score m queries under a width, and return the width too: (m,), (m,) (Alg. 1, l. 7).
+
+    Args:
+        act: How the agents act.
+        width: How sure they are.
+        belief: At the queries.
+        ridge: λ.
+        union_bound: (m,) for how many agents the width must hold at once.
+        drawn: (m,) a joint draw from N(0, Σ), in place of σ, where the act draws.
+    """
+    w = width.factor(logdet=belief.logdet, count=belief.count, ridge=ridge, agents=union_bound)
+    return act.score(belief.mean, belief.std if drawn is None else drawn, w), w
 
 
 def agent_rng(seed: int, agent: int) -> np.random.Generator:

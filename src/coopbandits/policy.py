@@ -38,11 +38,11 @@ from coopbandits.similarity import (
     Evidence,
     Given,
     Learned,
-    Learner,
     Learnt,
     Similarity,
     joint_kernel,
 )
+from coopbandits.similarity.hypotheses import Estimator
 from coopbandits.similarity.laplacian import LearntLaplacian
 from coopbandits.similarity.mean_embedding import EmbeddingLearner, FrozenKernel
 from coopbandits.width import Width
@@ -169,7 +169,7 @@ class Plan:
     Attributes:
         prior: The prior kernel: K_z as given, or each agent by itself.
         kernel: K, over augmented contexts; where K_z is learnt, its state before anything is heard.
-        learner: What learns K_z; None where K_z is given.
+        estimator: What estimates K_z; None where K_z is given.
         frozen: Whether K_z between two observations is settled by what travels with them.
         lags: (V, V), [v, v'] the rounds after which v learns what v' saw; inf where v never does,
             because it does not listen to v' or because K_z makes v' a stranger.
@@ -183,7 +183,7 @@ class Plan:
 
     prior: JointKernel
     kernel: JointKernel | FrozenKernel
-    learner: Learner | None
+    estimator: Estimator | None
     frozen: bool
     lags: Array
     union_bound: IntArray
@@ -191,6 +191,23 @@ class Plan:
     leader_lags: Array
     carrier: Network
     in_turn: bool
+
+    @property
+    def K_z(self) -> Array | None:
+        """(V, V) where it is given; None where it is estimated."""
+        if self.estimator is not None:
+            return None
+        assert isinstance(self.kernel, JointKernel)
+        return self.kernel.K_z
+
+    @property
+    def estimates(self) -> bool:
+        """Whether agents estimate K_z again and again: not if each message settles its own."""
+        return self.estimator is not None and not self.frozen
+
+    def attached(self, dim: int) -> int:
+        """How many numbers go with a context of d numbers in a message."""
+        return 0 if self.estimator is None else self.estimator.learner.attached(dim)
 
 
 def plan(policy: Policy, network: Network) -> Plan:
@@ -207,7 +224,7 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
         raise ParameterError("agents that take turns within a round (lag=0) take no features=")
     prior = JointKernel(policy.kernel, frozen(np.eye(len(network))), joint)
     kernel: JointKernel | FrozenKernel = prior
-    learner, is_frozen = None, False
+    estimator, is_frozen = None, False
     if isinstance(policy.similarity, Learnt):
         if in_turn:
             raise ParameterError(
@@ -215,6 +232,7 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
                 "lag=1, or a given similarity"
             )
         learner, learnt = _coarse(policy).learner(policy.kernel, network), heard
+        estimator = Estimator(policy.similarity, learner, joint)
         is_frozen = policy.similarity.refresh == "frozen"
         if is_frozen:
             if not isinstance(learner, EmbeddingLearner):
@@ -236,7 +254,7 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
     return Plan(
         prior=prior,
         kernel=kernel,
-        learner=learner,
+        estimator=estimator,
         frozen=is_frozen,
         lags=frozen(learnt),
         union_bound=frozen(np.where(alone | policy.listen.pooled, 1, len(network))),

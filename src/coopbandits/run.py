@@ -11,6 +11,7 @@ from coopbandits.arrays import (
     BoolArray,
     IntArray,
     as_count,
+    as_not_negative,
     as_positive,
     as_seed,
     frozen,
@@ -19,6 +20,7 @@ from coopbandits.arrays import (
 )
 from coopbandits.engines import (
     ENGINES,
+    LAZINESS,
     Algorithm,
     Engine,
     Simulation,
@@ -33,6 +35,9 @@ from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Round
 from coopbandits.protocol.links import Links
 
+# What `Run.actions` says where there is no index: the agent was away, or chose a point.
+AWAY, POINT = -1, -2
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -40,8 +45,9 @@ class Run:
 
     Attributes:
         regret: (T, V) expected reward lost in each round, against the best offered action.
-        actions: (T, V) index of the chosen action in its decision set; −1 on a continuum, and where
-            an agent was away, which costs it no regret and brings it no reward.
+        actions: (T, V) index of the chosen action in its decision set; `AWAY` where an agent was
+            away, which costs it no regret and brings it no reward; `POINT` on a continuum, where
+            `contexts` says what was chosen.
         rewards: (T, V).
         messages: (T,) messages that were sent over an edge in each round, copies included.
         bytes: (T,) their size.
@@ -50,7 +56,7 @@ class Run:
         late: (T,) those of them that were sent in an earlier round.
         lost: (T,) messages that were lost on an edge.
         missed: (T,) messages that came to an agent that was away.
-        engine: What computed the decisions.
+        engine: What computed the decisions; of `sparse` also which computation it was.
         listens: (V, V) whether v hears of what u does, [v, u].
         estimates: The rounds in which some agent's K_z changed, with what each agent took the
             others' news to be worth from then on, (V, V); `similarity(t)` reads it.
@@ -84,6 +90,11 @@ class Run:
         """(T,) cumulative regret, averaged over all agents: R̂(t) of the paper."""
         return np.cumsum(self.regret.mean(axis=1))
 
+    @property
+    def away(self) -> BoolArray:
+        """(T, V) where an agent was away."""
+        return self.actions == AWAY
+
     def similarity(self, t: int) -> Array:
         """Return what agents took each other's news to be worth in round t: (V, V), read-only.
 
@@ -105,6 +116,7 @@ def play(
     engine: str = "auto",
     memory_limit: float = 8e9,
     links: Links | None = None,
+    laziness: float = LAZINESS,
     on_round: Callable[[int], None] | None = None,
 ) -> Run:
     """Run a policy on a problem.
@@ -124,18 +136,20 @@ def play(
             starts.
         links: Which messages get lost or come late, which edges fail and which agents are away
             (`coopbandits.Links`); None for a faultless network.
+        laziness: Where "sparse" keeps statistics of each agent's own view, others' news counts once
+            there is this share more of it; 0 for at once, and without other approximations.
         on_round: Called after each round t = 1 … T, for a progress display.
     """
     _check(problem, policy, engine, links, on_round)
     T, seed = as_count(rounds, "rounds"), as_seed(seed)
     if problem.horizon is not None and problem.horizon < T:
         raise ParameterError(f"rounds={T}, but the problem has only {problem.horizon}")
-    limit = _as_limit(memory_limit)
+    limit, laziness = _as_limit(memory_limit), as_not_negative(laziness, "laziness")
     outcomes: Iterator[_Outcome]
     if isinstance(problem, Continuum):
         player, outcomes = _on_continuum(problem, policy, T, seed, engine, links)
     else:
-        player, outcomes = _on_finite_sets(problem, policy, T, seed, engine, limit, links)
+        player, outcomes = _on_finite_sets(problem, policy, T, seed, engine, limit, links, laziness)
     shape = (T, len(problem.network))
     regret, rewards = np.empty(shape), np.empty(shape)
     actions = np.empty(shape, dtype=np.int64)
@@ -147,7 +161,7 @@ def play(
         there = outcome.there
         regret[t - 1] = np.where(there, outcome.best - outcome.expected, 0.0)
         rewards[t - 1] = np.where(there, outcome.rewards, 0.0)
-        actions[t - 1] = np.where(there, outcome.actions, -1)
+        actions[t - 1] = np.where(there, outcome.actions, AWAY)
         contexts += [] if outcome.contexts is None else [outcome.contexts]
         sent, size = player.traffic(t)
         traffic[t - 1, :3] = sent, size, sent
@@ -222,11 +236,14 @@ def _on_finite_sets(
     engine: str,
     memory_limit: float,
     links: Links | None,
+    laziness: float,
 ) -> tuple[Engine, Iterator[_Outcome]]:
     """Make what takes the decisions, and what it does round by round."""
     first = problem.round(1, seed)
     agents, dim = len(problem.network), first.contexts.shape[1]
-    player = _player(problem.network, policy, first, rounds, seed, engine, memory_limit, links)
+    player = _player(
+        problem.network, policy, first, rounds, seed, engine, memory_limit, links, laziness
+    )
 
     def outcomes() -> Iterator[_Outcome]:
         for t in range(1, rounds + 1):
@@ -260,8 +277,8 @@ def _on_continuum(
         for t in range(1, rounds + 1):
             offer = problem.offer(t, seed)
             contexts, expected, rewards = player.play_continuum(t, offer)
-            none, there = np.full(len(offer.sets), -1), ~np.isnan(expected)
-            yield _Outcome(offer.best, expected, rewards, none, there, contexts)
+            points, there = np.full(len(offer.sets), POINT), ~np.isnan(expected)
+            yield _Outcome(offer.best, expected, rewards, points, there, contexts)
 
     return player, outcomes()
 
@@ -275,6 +292,7 @@ def _player(
     engine: str,
     memory_limit: float,
     links: Links | None,
+    laziness: float,
 ) -> Engine:
     """Make what takes the decisions."""
     if not isinstance(policy, Policy):
@@ -306,6 +324,7 @@ def _player(
         seed=seed,
         memory_limit=memory_limit,
         links=links,
+        laziness=laziness,
     )
 
 

@@ -211,7 +211,7 @@ def test_a_bad_reward_gets_one_clear_error_and_changes_nothing(
         ({"reward": np.nan}, "reward must be finite"),
         ({"reward": -1e51}, "reward must lie within"),
         ({"context": np.array([1.0, np.nan, 0.0])}, "context must be finite"),
-        ({"context": np.ones(2)}, "context of 2 numbers; agent 2 uses 3"),
+        ({"context": np.ones(2)}, "2 numbers and 0 attached; agent 2 uses 3 numbers"),
         ({"round": -1}, "round"),
         ({"origin": 2, "round": 7}, "bears the name of agent 2"),
     ],

@@ -12,6 +12,7 @@ from coopbandits.errors import (
     ParameterError,
     ShapeError,
 )
+from coopbandits.policy import plan
 from reference import formulas
 from worlds import eager
 
@@ -73,7 +74,7 @@ def test_decisions_equal_brute_force_on_a_fine_grid(rng, own, count, kernel, eta
     cells = bounds.reshape(grid.shape[:-1])
     apart = sum(np.abs(np.diff(cells, axis=j)).max() for j in range(own.dim))
     assert best - 1e-9 <= chosen <= best + apart
-    assert decision.index == -1
+    assert decision.index is None
     assert own.contains(decision.context[None])[0]
     assert decision.mean + decision.width * decision.std == pytest.approx(chosen, abs=1e-9)
 
@@ -96,7 +97,7 @@ def test_with_features_decisions_equal_brute_force_too(rng, basis):
     apart = sum(np.abs(np.diff(bounds, axis=j)).max() for j in range(2))
     chosen = decision.mean + decision.width * decision.std
     assert bounds.max() - 1e-9 <= chosen <= bounds.max() + apart
-    assert agent._observations == []  # in sums, not kept
+    assert agent._inbox.observations == []  # in sums, not kept
 
 
 def test_an_agent_that_knows_nothing_takes_any_point_of_the_set():
@@ -111,7 +112,7 @@ def test_agents_at_random_take_points_anywhere_and_believe_nothing():
     for _ in range(3):
         decision = agent.decide(BOX)
         agent.reward(decision.id, 1.0)
-    assert (decision.mean, decision.index) == (None, -1)
+    assert (decision.mean, decision.index) == (None, None)
     assert BOX.contains(decision.context[None])[0]
 
 
@@ -138,13 +139,8 @@ def test_a_stored_agent_takes_the_same_decisions_to_the_bit(network, rng, policy
     for t in range(1, 6):
         decision = agent.decide(BOX)
         agent.reward(decision.id, float(np.sin(5 * decision.context).sum()))
-        width = (
-            len(agent._open[t] if t in agent._open else agent._observations[-1][1])
-            if not (policy.features)
-            else 2
-        )
-        context = np.append(rng.random(2), np.zeros(width - 2))
-        agent.receive(cb.Message(round=t, origin=1, context=context, reward=0.3, ttl=2))
+        attached = np.zeros(plan(policy, network).attached(2))
+        agent.receive(cb.Message(t, 1, rng.random(2), 0.3, 2, attached))
     twin = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=network)
     for own in (BOX, TRIANGLE, BOX):
         one, two = agent.decide(own), twin.decide(own)
@@ -178,7 +174,7 @@ def test_a_follower_takes_its_centres_arm_or_the_point_nearest_to_it(rng):
         follower.receive(news)
         decision = follower.decide(own)
         np.testing.assert_allclose(decision.context, expected, atol=1e-9)
-        assert (decision.index, decision.mean) == (-1, None)
+        assert (decision.index, decision.mean) == (None, None)
     strict = cb.DistKernelUCB(kernel=cb.kernels.RBF(), ttl=1, follow="same")
     follower = strict.agent((centre + 1) % 4, network)
     follower.receive(cb.Message(round=1, origin=int(centre), context=[1.3, 0.6], reward=0.0, ttl=1))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.engines import _beliefs
-from coopbandits.engines.joint import JointWeights, hears_all
-from coopbandits.engines.record import Record
+from coopbandits.engines.by_lags import Record
+from coopbandits.engines.computations import Case, computation_of
+from coopbandits.engines.joint import SharedRegression, hears_all
 from coopbandits.gp.posterior import Posterior
 from coopbandits.policy import plan
 from lockstep_engines import all_engines
@@ -29,25 +29,26 @@ def test_mean_deviation_and_determinant_are_those_of_the_factor(name, ridge):
     problem = ragged(network, 5, rounds=15)
     policy = cb.GoBLin(ridge=ridge, lag=1)
     worked_out = plan(policy, network)
-    joint = _beliefs("statistics", policy, network, 3)
-    assert isinstance(joint, JointWeights)
-    record, everyone = Record(worked_out, 15), np.arange(V)
+    case = Case(policy, worked_out, 3, 15)
+    joint = computation_of("statistics", case).make(case)
+    assert isinstance(joint, SharedRegression)
+    record, everyone = Record(worked_out, 15, 3), np.arange(V)
     own = [Posterior(worked_out.kernel, ridge) for _ in range(V)]
     rng = np.random.default_rng(0)
     for t in range(1, 16):
         offer = problem.round(t, 0)
-        if t % 3 != 0:  # it need not be asked in every round
-            belief = joint.believe(t, offer, offer.contexts, np.ones(V, dtype=bool), record)
+        if t > 1:
+            joint.learn(t, record)
+            belief = joint.predict(offer, offer.contexts, np.ones(V, dtype=bool))
             for v in range(V):
                 rows = offer.agents == v
                 expected = own[v].predict(offer.agents[rows], offer.contexts[rows])
                 np.testing.assert_array_equal(belief.count[rows], expected.count)
-                if t > 1:
-                    np.testing.assert_allclose(belief.mean[rows], expected.mean, atol=1e-9)
-                    np.testing.assert_allclose(belief.std[rows], expected.std, atol=1e-7)
-                    np.testing.assert_allclose(belief.logdet[rows], expected.logdet, rtol=1e-9)
+                np.testing.assert_allclose(belief.mean[rows], expected.mean, atol=1e-9)
+                np.testing.assert_allclose(belief.std[rows], expected.std, atol=1e-7)
+                np.testing.assert_allclose(belief.logdet[rows], expected.logdet, rtol=1e-9)
         rows = offer.starts + rng.integers(offer.sizes)
-        record.add(t, everyone, offer, rows)
+        record.add(t, everyone, offer, rows, offer.contexts)
         for v in range(V):
             heard = np.flatnonzero(np.isfinite(worked_out.lags[v]))
             own[v].extend(heard, offer.contexts[rows[heard]], offer.rewards[rows[heard]])

@@ -5,14 +5,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import coopbandits as cb
-from coopbandits import engines
-from coopbandits.engines import late
-from coopbandits.engines.estimates import Estimates
-from coopbandits.engines.late import LateSums
+from coopbandits.engines import recursive
+from coopbandits.engines.by_lags import last_rounds
+from coopbandits.engines.lazy import LazyStatistics
+from coopbandits.engines.recursive import RecursiveRegression
 from coopbandits.errors import ParameterError
 from coopbandits.features import Exact, Fourier, Nystrom, reference
 from coopbandits.kernels import RBF, Linear, Matern
 from coopbandits.policy import plan
+from coopbandits.similarity.hypotheses import Hypotheses
 from worlds import NETWORKS, network_contexts, ragged
 
 LEARNT = {
@@ -26,16 +27,10 @@ LEARNT = {
 BASES = {"nystrom": Nystrom(np.random.default_rng(3).normal(size=(6, 3))), "fourier": Fourier(8)}
 
 
-def played(problem, policy, engine, rounds=9, seed=1):
-    return cb.play(problem, policy, rounds=rounds, seed=seed, engine=engine)
+def played(problem, policy, engine, rounds=9, seed=1, **settings):
+    return cb.play(problem, policy, rounds=rounds, seed=seed, engine=engine, **settings)
 
 
-@pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(engines, "LATE", 0.0)
-
-
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize("name", ["two parts", pytest.param("directed", marks=pytest.mark.slow)])
 def test_agents_with_features_do_what_the_engine_does(name, basis):
@@ -53,7 +48,10 @@ def test_agents_with_features_do_what_the_engine_does(name, basis):
                 features=BASES[basis],
             )
             problem = ragged(network, 3)
-            one, two = (played(problem, policy, engine, 7) for engine in ("sparse", "messages"))
+            one, two = (
+                played(problem, policy, engine, 7, laziness=0.0)
+                for engine in ("sparse", "messages")
+            )
             np.testing.assert_array_equal(one.actions, two.actions)
 
 
@@ -77,11 +75,10 @@ def test_agents_and_engine_agree_on_random_networks(V, p, ttl, rounds, seed, whi
         kernel=RBF(), similarity=similarity, ttl=ttl, eta=0.7, features=BASES["nystrom"]
     )
     problem = ragged(network, seed, rounds=rounds)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines, "LATE", 0.0)
-        one, two = (
-            played(problem, policy, engine, rounds, seed) for engine in ("sparse", "messages")
-        )
+    one, two = (
+        played(problem, policy, engine, rounds, seed, laziness=0.0)
+        for engine in ("sparse", "messages")
+    )
     np.testing.assert_array_equal(one.actions, two.actions)
 
 
@@ -107,7 +104,7 @@ def test_agents_alone_whose_functions_vary_more_or_less_than_others_do():
 
 
 @pytest.mark.parametrize("similarity", [*LEARNT, "known"])
-def test_features_that_are_the_kernel_change_nothing(similarity, impatient):
+def test_features_that_are_the_kernel_change_nothing(similarity):
     network = NETWORKS["grid"]
     K_z = cb.similarity.Known(contexts=network_contexts(len(network)), kernel=RBF())
     given = {**LEARNT, "known": K_z}[similarity]
@@ -118,7 +115,8 @@ def test_features_that_are_the_kernel_change_nothing(similarity, impatient):
     problem = ragged(network, 3)
     expected = played(problem, plain, "exact").actions
     for engine in ("sparse", "messages"):
-        np.testing.assert_array_equal(played(problem, featured, engine).actions, expected)
+        run = played(problem, featured, engine, laziness=0.0)
+        np.testing.assert_array_equal(run.actions, expected)
 
 
 def literal(basis, kernel, K_z, data, v, X, ridge):
@@ -161,31 +159,35 @@ def test_beliefs_are_those_of_all_news_but_the_newest_of_others(similarity, monk
     """Who has looked again believes what follows from all that has arrived; who waits is less sure,
     and what it waits with is a small share.
     """
-    look, waited, last = LateSums._look, [], {}
-    rng = np.random.default_rng(0)
+    learn, reset, waited, last = LazyStatistics.learn, RecursiveRegression.reset, [], {}
+    rng, afresh_now = np.random.default_rng(0), []
 
-    def checked(self, t, record, standing):
-        before = standing.seen.copy()
-        look(self, t, record, standing)
+    def noted(self, agents, *belief):
+        afresh_now.extend(agents)
+        reset(self, agents, *belief)
+
+    def checked(self, t, record):
+        afresh_now.clear()
+        learn(self, t, record)
+        regression = self._regression
         mine = BASES["nystrom"].features(RBF(), record.observed[t - 2])
-        phi = rng.normal(size=(len(before), 3, 6))
-        mean, variance, _ = standing.ask(phi, joint=False)
-        for views, rotated in self._views:
-            whose, there = views.whose, views.after(t).sum(axis=1)
-            seen = standing.seen[whose]
-            assert (there < np.maximum((1 + engines.LATE) * np.maximum(seen, 1), seen + 1)).all()
-            waited.append((seen == before[whose]) & (seen > 0))
-            all_mean, covariance, logdet, _ = self._marginals.of(
-                views.after(t), views.agents, rotated
-            )
+        phi = rng.normal(size=(len(mine), 3, 6))
+        mean, variance, _ = regression.ask(phi, joint=False)
+        for views, lags, rotated in self._batches:
+            after = last_rounds(t, lags)
+            whose, there = views.whose, after.sum(axis=1)
+            seen = regression.seen[whose]
+            assert (there < np.maximum((1 + share) * np.maximum(seen, 1), seen + 1)).all()
+            waited.append(~np.isin(whose, afresh_now))
+            all_mean, covariance, logdet, _ = self._marginals.of(after, views.agents, rotated)
             afresh = np.einsum("bkm,bml,bkl->bk", phi[whose], covariance, phi[whose])
             assert (variance[whose] >= afresh * (1 - 1e-9)).all()
             looked = ~waited[-1]
             np.testing.assert_allclose(variance[whose][looked], afresh[looked], rtol=1e-9)
             expected = np.einsum("bkm,bm->bk", phi[whose], all_mean)
             np.testing.assert_allclose(mean[whose][looked], expected[looked], atol=1e-9)
-            np.testing.assert_allclose(standing.logdet[whose][looked], logdet[looked])
-            np.testing.assert_array_equal(standing.count[whose][looked], there[looked])
+            np.testing.assert_allclose(regression.logdet[whose][looked], logdet[looked])
+            np.testing.assert_array_equal(regression.count[whose][looked], there[looked])
             for view, v in enumerate(whose):
                 if looked[view]:
                     last[v] = all_mean[view], covariance[view], [], []
@@ -201,18 +203,19 @@ def test_beliefs_are_those_of_all_news_but_the_newest_of_others(similarity, monk
                 np.testing.assert_allclose(mean[v], phi[v] @ learnt, atol=1e-8)
                 spread = np.einsum("km,ml,kl->k", phi[v], left, phi[v])
                 np.testing.assert_allclose(variance[v], spread, atol=1e-8)
-                assert standing.count[v] == seen[view] + len(y)
+                assert regression.count[v] == seen[view] + len(y)
 
-    monkeypatch.setattr(LateSums, "_look", checked)
+    monkeypatch.setattr(LazyStatistics, "learn", checked)
+    monkeypatch.setattr(RecursiveRegression, "reset", noted)
     for share in (0.1, 0.5):
         waited.clear()
-        monkeypatch.setattr(engines, "LATE", share)
         network = cb.Network.erdos_renyi(12, 0.5, seed=1)
         problem = cb.problems.clustered_linear(network, dim=3, clusters=np.arange(12) % 3)
         policy = cb.EagerKernelUCB(
             kernel=RBF(), similarity=LEARNT[similarity], eta=0.3, features=BASES["nystrom"]
         )
-        played(problem, policy, "sparse", rounds=40)
+        run = played(problem, policy, "sparse", rounds=40, laziness=share)
+        assert run.engine == "sparse, lazy statistics"
         assert np.concatenate(waited).any()  # it does wait
 
 
@@ -234,8 +237,8 @@ def test_offers_in_batches_are_all_offers_at_once(make, monkeypatch):
         kernel=RBF(), similarity=LEARNT["rank"], ttl=2, eta=0.7, features=BASES["nystrom"]
     )
     whole = played(ragged(network, 3, rounds=20), policy, "sparse", 20)
-    monkeypatch.setattr(late, "_BATCH", 60)
-    assert len(late._batches(np.array([1, 5, 2, 3]), 6, joint=True)) > 1
+    monkeypatch.setattr(recursive, "BATCH", 60)
+    assert len(recursive._batches(np.array([1, 5, 2, 3]), 6, joint=True)) > 1
     parts = played(ragged(network, 3, rounds=20), policy, "sparse", 20)
     np.testing.assert_array_equal(whole.actions, parts.actions)
 
@@ -275,7 +278,7 @@ def test_an_agent_that_hears_nothing_for_long_is_an_agent_alone(engine):
         )
     ]
     np.testing.assert_array_equal(runs[0].actions[:, 2], runs[1].actions[:, 2])
-    assert runs[0].engine == engine
+    assert runs[0].engine.startswith(engine)
 
 
 @pytest.mark.parametrize("engine", ["exact", "sparse", "messages"])
@@ -309,7 +312,7 @@ def test_what_sums_cannot_do_is_refused():
     for engine in ("exact", "statistics"):
         with pytest.raises(ParameterError, match=r"the policy has features=.*take engine='sparse'"):
             played(problem, featured, engine)
-    assert played(problem, featured, "auto").engine == "sparse"
+    assert played(problem, featured, "auto").engine == "sparse, independent agents"
 
 
 def test_of_a_given_similarity_with_many_parts_the_askers_row_is_kept(rng):
@@ -317,17 +320,15 @@ def test_of_a_given_similarity_with_many_parts_the_askers_row_is_kept(rng):
     z = rng.normal(size=(30, 6))
     known = cb.similarity.Known(contexts=z, kernel=cb.kernels.RBF())
     policy = cb.EagerKernelUCB(kernel=cb.kernels.RBF(), similarity=known)
-    estimates = Estimates(policy, plan(policy, network))
     truth = known.matrix(network)
-    estimates.give(truth, most=5)
-    assert estimates.U.shape[2] == 5
-    heard = np.isfinite(estimates.lags)
+    found = Hypotheses.of(plan(policy, network).lags, np.arange(30), truth, most=5)
+    assert found.U.shape[2] == 5
     for v in range(30):
-        agents = estimates.agents[v][heard[v]]
-        U, delta = estimates.U[v][heard[v]], estimates.delta[v][heard[v]]
+        heard = found.heard[v]
+        agents, U, delta = found.agents[v][heard], found.U[v][heard], found.delta[v][heard]
         K_z = U @ U.T + np.diag(delta)
         assert np.allclose(np.diagonal(K_z), 1.0)
-        assert np.allclose(K_z[estimates.me[v]], truth[v, agents])
-    estimates.give(truth)
-    assert estimates.U.shape[2] > 5, "without a limit nothing is left out"
-    assert not estimates.delta.any()
+        assert np.allclose(K_z[found.me[v]], truth[v, agents])
+    whole = Hypotheses.of(plan(policy, network).lags, np.arange(30), truth)
+    assert whole.U.shape[2] > 5, "without a limit nothing is left out"
+    assert not whole.delta.any()

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits import engines
 from coopbandits.agent import snapshot
-from coopbandits.agent.model import Attachments, Model
-from coopbandits.agent.surface import ExactSurface
-from coopbandits.engines.standing import Standing
+from coopbandits.agent.factor_beliefs import FactorBeliefs
+from coopbandits.engines.recursive import RecursiveRegression
 from coopbandits.errors import StateError
 from coopbandits.features import Exact
 from coopbandits.gp.mixture import Mixture, Moments
 from coopbandits.gp.posterior import Belief
 from coopbandits.policy import plan
+from coopbandits.protocol import Observation
 from coopbandits.similarity.similarity import estimated
 from differences import slopes_are_those_of_differences
 from learnt_views import Torn, view
@@ -28,7 +27,7 @@ NETWORK = cb.Network.complete(4)
 def belief_of(mean, covariance, logdet, count):
     k = len(mean)
     std = np.sqrt(np.diagonal(covariance))
-    return Belief(mean, std, np.full(k, logdet), np.full(k, count), covariance)
+    return Belief(mean, std**2, np.full(k, logdet), np.full(k, count), covariance)
 
 
 def root(rng, k):
@@ -124,39 +123,38 @@ def test_an_agent_believes_the_mixture_of_the_papers_posteriors(rng, features):
 
 
 @pytest.mark.parametrize("make", [cb.EagerKernelUCB, cb.EagerKernelTS])
-def test_the_sparse_engine_believes_what_agents_with_features_do(make, monkeypatch):
-    monkeypatch.setattr(engines, "LATE", 0.0)
+def test_the_sparse_engine_believes_what_agents_with_features_do(make):
     problem = ragged(NETWORKS["two parts"], 3)
     policy = make(kernel=cb.kernels.Linear(), similarity=Torn(), ttl=2, ridge=0.6, features=Exact())
     one, two = (
-        cb.play(problem, policy, rounds=6, seed=1, engine=engine)
+        cb.play(problem, policy, rounds=6, seed=1, engine=engine, laziness=0.0)
         for engine in ("sparse", "messages")
     )
     np.testing.assert_array_equal(one.actions, two.actions)
 
 
-def test_late_sums_stand_on_the_mixture_until_there_is_more_news():
+def test_lazy_statistics_stand_on_the_mixture_until_there_is_more_news():
     problem = ragged(NETWORKS["two parts"], 4)
     policy = cb.EagerKernelUCB(
         kernel=cb.kernels.Linear(), similarity=Torn(refresh="every round"), ttl=1, features=Exact()
     )
-    late, exact = (
+    lazy, exact = (
         cb.play(problem, policy, rounds=6, seed=1, engine=engine)
         for engine in ("sparse", "messages")
     )
     # K_z is estimated again in each round, so all news is looked at, to what δ is rounded by
-    assert (late.actions == exact.actions).mean() > 0.9
+    assert (lazy.actions == exact.actions).mean() > 0.9
 
 
-def test_late_sums_stand_where_hypotheses_are_about_different_agents(monkeypatch):
+def test_lazy_statistics_stand_where_hypotheses_are_about_different_agents(monkeypatch):
     """What there is and what was seen are counted alike, over all whom some hypothesis is about."""
     stood = []
 
-    def stand(self, agents, *rest, stand=Standing.stand):
+    def reset(self, agents, *rest, reset=RecursiveRegression.reset):
         stood.extend(agents)
-        stand(self, agents, *rest)
+        reset(self, agents, *rest)
 
-    monkeypatch.setattr(Standing, "stand", stand)
+    monkeypatch.setattr(RecursiveRegression, "reset", reset)
     problem = ragged(NETWORKS["two parts"], 4, rounds=40)
     policy = cb.EagerKernelUCB(
         kernel=cb.kernels.Linear(), similarity=Torn(growth=4.0), ttl=2, features=Exact()
@@ -199,7 +197,7 @@ def test_a_stored_agent_whose_odds_are_none_is_refused(rng):
         agent.reward(decision.id, 1.0)
         agent.receive(cb.Message(t, 1, rng.normal(size=2), 0.5, 1))
     agent.decide(rng.normal(size=(3, 2)))
-    header, arrays = snapshot.unpack(agent.to_bytes())
+    _, header, arrays = snapshot.unpack(agent.to_bytes())
     for weight in (np.array([0.5, 0.3, 0.3]), np.array([0.5, 0.5, np.nan]), np.ones(1), []):
         data = snapshot.pack(header, {**arrays, "weight": np.array(weight, dtype=float)})
         with pytest.raises(StateError, match="make no sense"):
@@ -209,12 +207,14 @@ def test_a_stored_agent_whose_odds_are_none_is_refused(rng):
 @pytest.mark.parametrize("learnt", [0, 4, 9])
 def test_slopes_of_a_mixture_are_those_of_differences(rng, learnt):
     policy = cb.EagerKernelUCB(kernel=cb.kernels.RBF(0.7), similarity=Torn(), ridge=0.3)
-    worked_out = plan(policy, NETWORK)
-    seen = [(int(rng.integers(4)), rng.normal(size=2), float(rng.normal())) for _ in range(9)]
-    model = Model(policy, worked_out, 2, 2)
-    if learnt:
-        model = model.ahead(seen[:learnt]).commit()
-    surface = ExactSurface(model.ahead(seen), Attachments(worked_out), np.zeros((1, 2)))
+    beliefs = FactorBeliefs(policy, plan(policy, NETWORK), 2)
+    seen = [
+        Observation(int(rng.integers(4)), 1, rng.normal(size=2), float(rng.normal()))
+        for _ in range(9)
+    ]
+    beliefs.learn(seen[:learnt])
+    beliefs.learn(seen[learnt:])
+    surface = beliefs.surface(np.empty(0))
     slopes_are_those_of_differences(surface, rng.normal(size=(6, 2)))
 
 

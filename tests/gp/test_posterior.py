@@ -84,7 +84,7 @@ def test_covariances_know_an_agents_own_part_of_the_newest_observations(rng, K_z
     posterior = Posterior(kernel, ridge)
     posterior.extend(u[:20], X[:20], y[:20])
     newest = posterior.look_ahead(u[20:], X[20:], y[20:])
-    belief = newest.predict(v, Q, known, joint=True)
+    belief = newest.believe(posterior.project(v, Q), known, joint=True)
     for agent in range(5):
         mine = np.append(np.arange(20), 20 + np.flatnonzero(known[agent]))
         at = v == agent
@@ -126,7 +126,8 @@ def test_each_agent_sees_its_own_part_of_the_newest_observations(rng, K_z, known
     posterior = Posterior(kernel, ridge)
     past, newest = np.split(np.arange(known_to_all + 12), [known_to_all])
     posterior.extend(u[past], X[past], y[past])
-    belief = posterior.look_ahead(u[newest], X[newest], y[newest]).predict(v, Q, known)
+    ahead = posterior.look_ahead(u[newest], X[newest], y[newest])
+    belief = ahead.believe(posterior.project(v, Q), known)
     for agent in range(5):
         mine = np.concatenate([past, newest[known[agent]]]).astype(int)
         at = v == agent
@@ -236,3 +237,21 @@ def test_the_determinant_is_the_product_of_the_variances_it_was_built_from(rng, 
         total += np.log1p(std**2 / ridge)
         posterior.extend(u[i : i + 1], X[i : i + 1], y[i : i + 1])
     assert posterior.logdet == pytest.approx(total, rel=1e-10)
+
+
+@pytest.mark.parametrize("n", [0, 1, 127, 128, 300])
+def test_what_was_learnt_since_a_mark_is_forgotten_to_the_bit(rng, K_z, n):
+    kernel = JointKernel(RBF(), K_z, Hadamard())
+    (u, X, y), (v, Q, _) = data(rng, n + 150), data(rng, 6)
+    posterior, twin = Posterior(kernel, 0.5), Posterior(kernel, 0.5)
+    for each in (posterior, twin):
+        each.extend(u[:n], X[:n], y[:n])
+    mark = posterior.mark
+    posterior.extend(u[n:], X[n:], y[n:])
+    posterior.reset(mark)
+    for again in range(2):
+        one, two = posterior.predict(v, Q), twin.predict(v, Q)
+        assert one.mean.tobytes() == two.mean.tobytes(), again
+        assert (one.std.tobytes(), one.logdet[0]) == (two.std.tobytes(), two.logdet[0])
+        for each in (posterior, twin):  # and it goes on as if nothing had been
+            each.extend(u[n:], X[n:], y[n:])

@@ -7,7 +7,7 @@ from coopbandits.errors import ParameterError
 from coopbandits.features import Exact, Fourier
 from coopbandits.gp.compositions import Hadamard, JointKernel, Sum
 from coopbandits.gp.posterior import Posterior
-from coopbandits.gp.sample_path import Part, path_from_posterior, path_from_weights
+from coopbandits.gp.sample_path import path_from_posterior, path_from_weights
 from coopbandits.gp.statistics import Statistics
 from coopbandits.gp.weights import Weights
 from coopbandits.kernels import RBF, Linear, Matern
@@ -125,24 +125,6 @@ def test_the_prior_is_exact_or_made_of_waves_that_are_drawn_anew(rng, K_z):
     one, two = (path_from_posterior(smooth, 0, DIM, rng).basis for _ in range(2))
     assert (one.count, two.count) == (512, 512)
     assert one.seed != two.seed
-
-
-@pytest.mark.parametrize("past", [0, 5])
-def test_an_agents_part_of_the_newest_observations_counts_as_if_it_were_learnt(rng, K_z, past):
-    kernel = JointKernel(RBF(), K_z, Hadamard())
-    posterior = Posterior(kernel, RIDGE)
-    u, X, y = rng.integers(AGENTS, size=N), rng.normal(size=(N, DIM)), rng.normal(size=N)
-    posterior.extend(u[:past], X[:past], y[:past])
-    known = np.arange(N - past) % 2 == 0
-    part = Part(posterior.look_ahead(u[past:], X[past:], y[past:]), known)
-    kept = np.append(np.arange(past), past + np.flatnonzero(known))
-    learnt = Posterior(kernel, RIDGE)
-    learnt.extend(u[kept], X[kept], y[kept])
-    Q = rng.normal(size=(6, DIM))
-    one, two = (
-        path_from_posterior(known_, 1, DIM, np.random.default_rng(3)) for known_ in (part, learnt)
-    )
-    np.testing.assert_allclose(one(Q), two(Q), atol=1e-10)
 
 
 def test_a_drawn_function_stays_the_same_however_it_is_asked(rng, K_z):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits import engines
 from coopbandits.act import Sample
 from coopbandits.features import Fourier, Nystrom
 from coopbandits.similarity import Evidence, Laplacian, Learned, MeanEmbedding
@@ -177,8 +176,8 @@ def test_engines_draw_the_same_function_although_covariances_are_singular(ridge)
         )
         run = cb.play(problem, policy, rounds=ROUNDS, seed=1, engine=engine)
         assert (run.actions[1:] < 4).all()  # of two that are the same, the first
-        scores = act.rated if engine == "messages" else act.rated[1:]
-        rated[engine] = np.concatenate(scores[9 if engine == "messages" else 0 :])
+        # agents of their own rate in the first round too, by a belief that knows nothing
+        rated[engine] = np.concatenate(act.rated[9 if engine == "messages" else 0 :])
     # Σ is right to about 1e-15, and its root turns that into 1e-15/√1e-10
     np.testing.assert_allclose(rated["statistics"], rated["exact"], atol=1e-9)
     np.testing.assert_allclose(rated["messages"], rated["exact"], atol=1e-9)
@@ -188,8 +187,7 @@ BASES = {"nystrom": Nystrom(np.random.default_rng(3).normal(size=(6, 3))), "four
 
 
 @pytest.mark.parametrize("basis", BASES)
-def test_agents_with_features_draw_what_the_engine_draws(basis, monkeypatch):
-    monkeypatch.setattr(engines, "LATE", 0.0)
+def test_agents_with_features_draw_what_the_engine_draws(basis):
     network = NETWORKS["two parts"]
     known, _ = similarity_of(network, 0)
     for similarity in (known, cb.similarity.Clusters([0, 1, 0, 1, 0, 1]), Evidence(groups=3)):
@@ -202,14 +200,13 @@ def test_agents_with_features_draw_what_the_engine_draws(basis, monkeypatch):
         )
         problem = ragged(network, 3)
         one, two = (
-            cb.play(problem, policy, rounds=5, seed=1, engine=engine)
+            cb.play(problem, policy, rounds=5, seed=1, engine=engine, laziness=0.0)
             for engine in ("sparse", "messages")
         )
         np.testing.assert_array_equal(one.actions, two.actions)
 
 
-def test_features_that_are_the_kernel_change_no_draw(monkeypatch):
-    monkeypatch.setattr(engines, "LATE", 0.0)
+def test_features_that_are_the_kernel_change_no_draw():
     problem = ragged(NETWORKS["grid"], 3)
     contexts = np.concatenate([problem.round(t, 0).contexts for t in range(1, 7)])
     known, _ = similarity_of(NETWORKS["grid"], 2)
@@ -220,19 +217,18 @@ def test_features_that_are_the_kernel_change_no_draw(monkeypatch):
         for features in (None, Nystrom(contexts))
     )
     expected = cb.play(problem, plain, rounds=6, seed=4, engine="exact").actions
-    found = cb.play(problem, featured, rounds=6, seed=4, engine="sparse").actions
+    found = cb.play(problem, featured, rounds=6, seed=4, engine="sparse", laziness=0.0).actions
     np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("learnt", [False, True], ids=["given", "learnt"])
-def test_beliefs_that_stand_until_there_are_news_draw_the_same(learnt, monkeypatch):
-    # any news is worth more than this patience, so nothing is missed
-    monkeypatch.setattr(engines, "LATE", 1e-12)
+def test_beliefs_that_stand_until_there_are_news_draw_the_same(learnt):
     network = NETWORKS["two parts"]
     similarity = Evidence(groups=3) if learnt else similarity_of(network, 2)[0]
     policy = cb.EagerKernelTS(kernel=cb.kernels.Linear(), similarity=similarity, ttl=2, eta=0.7)
     exact, sparse = (
-        cb.play(ragged(network, 3), policy, rounds=9, seed=4, engine=engine).actions
-        for engine in ("exact", "sparse")
+        cb.play(ragged(network, 3), policy, rounds=9, seed=4, engine=engine, laziness=lazy).actions
+        # any news is worth more than this, so nothing is missed
+        for engine, lazy in (("exact", 0.1), ("sparse", 1e-12))
     )
     np.testing.assert_array_equal(sparse, exact)

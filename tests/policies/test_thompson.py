@@ -11,6 +11,7 @@ from coopbandits.act import Sample
 from coopbandits.features import Nystrom
 from coopbandits.gp.compositions import Hadamard, JointKernel
 from coopbandits.gp.posterior import Posterior
+from coopbandits.policy import plan
 from reference import formulas
 from worlds import NETWORKS, Recorded, network_contexts, news, ragged
 
@@ -229,10 +230,9 @@ def test_a_restored_agent_draws_the_same_to_the_bit(name, features, network):
             decision = agent.decide(rng.normal(size=(5, 2)))
             drawn.append((decision.index, decision.mean, decision.std))
             agent.reward(decision.id, float(rng.normal()))
-            extra = agent._attachments.width(2) - 2
-            context = np.append(rng.normal(size=2), np.append([2.0], rng.normal(size=extra - 1))
-                                if extra else [])  # fmt: skip
-            agent.receive(news(rng, origin=1, round=t, context=context))
+            x, extra = rng.normal(size=2), plan(policy, network).attached(2)
+            attached = np.append([2.0], rng.normal(size=extra - 1)) if extra else np.empty(0)
+            agent.receive(news(rng, origin=1, round=t, context=x, attached=attached))
         return drawn
 
     agent = policy.agent(2, network, seed=3)
@@ -274,7 +274,7 @@ def test_covariances_are_not_computed_where_nobody_draws(monkeypatch):
         raise AssertionError("nobody asked for a covariance")
 
     monkeypatch.setattr(Posterior, "_covariance", refuse)
-    monkeypatch.setattr("coopbandits.engines.pooled.residual_covariance", refuse)
+    monkeypatch.setattr("coopbandits.gp.posterior.residual_covariance", refuse)
     monkeypatch.setattr("coopbandits.engines.pooled.own_products", refuse)
     monkeypatch.setattr("coopbandits.engines.by_lags.drawn", refuse)
     problem = ragged(NETWORKS["two parts"])

@@ -11,6 +11,7 @@ from coopbandits.lab import parallel_env
 from coopbandits.lab.experiments.experiment import experiment_of
 from coopbandits.lab.experiments.trial import run_task
 from coopbandits.problems import Continuum
+from coopbandits.run import POINT
 from lab_small import small
 
 NETWORK = cb.Network.path(3)
@@ -45,7 +46,8 @@ def test_policies_play_a_box_and_the_same_seed_gives_the_same_run(name):
     one, two = (cb.play(PROBLEM, policy, rounds=4, seed=4) for _ in range(2))
     assert one.engine == "messages"
     assert one.contexts.shape == (4, V, 2)
-    assert (one.actions == -1).all()
+    assert (one.actions == POINT).all()
+    assert not one.away.any()
     assert one.contexts.tobytes() == two.contexts.tobytes()
     assert one.rewards.tobytes() == two.rewards.tobytes()
     assert BOX.contains(one.contexts.reshape(-1, 2)).all()

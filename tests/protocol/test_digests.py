@@ -19,8 +19,8 @@ def digest(**changes):
     return Digest(**{**facts, **changes})
 
 
-def forged(numbers, round=3, origin=2, ttl=2, m=2, p=0):
-    head = struct.pack("<3sBQIIII", b"CBs", 1, round, origin, ttl, m, p)
+def forged(numbers, round=3, origin=2, ttl=2, m=2, p=0, version=2):
+    head = struct.pack("<3sBQIIII", b"CBs", version, round, origin, ttl, m, p)
     return head + struct.pack(f"<{len(numbers)}d", *numbers)
 
 
@@ -31,6 +31,8 @@ def test_the_layout_is_the_documented_one():
     with_more = digest(summaries=np.array([3.0, 9.0]))
     assert with_more.to_bytes() == forged([*numbers, 3.0, 9.0], p=2)
     assert len(with_more.to_bytes()) == digest_size(2, 2) == 28 + 8 * 9
+    first = Digest.from_bytes(forged(numbers, version=1))  # as the first version wrote it
+    assert first.to_bytes() == digest().to_bytes()
 
 
 def test_bytes_give_the_digest_back():

@@ -8,6 +8,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.engines.exchange import Exchange
 from coopbandits.errors import InputError, NetworkError, ParameterError
+from coopbandits.protocol import Observation
 from coopbandits.protocol.links import Between, Constant, Geometric, Links, PerLink
 from reference import formulas
 from worlds import DIM, NETWORKS, eager, news, ragged, world_of
@@ -65,7 +66,7 @@ def test_every_policy_keeps_working_and_the_same_seed_gives_the_same_run(name, f
     same(one, two)
     gone = np.zeros((7, 5), dtype=bool)
     gone[2:5, 1] = gone[:2, 2] = gone[5, 2] = gone[4:, 3] = True
-    np.testing.assert_array_equal(one.actions == -1, gone)
+    np.testing.assert_array_equal(one.away, gone)
     assert not one.regret[gone].any()
     assert not one.rewards[gone].any()
     assert (one.regret >= 0).all()
@@ -348,7 +349,8 @@ def test_a_follower_whose_patience_ends_decides_for_itself_until_it_hears_again(
         theirs = own.decide(offered)
         follower.reward(decision.id, y)
         own.reward(theirs.id, y)
-        own._observations[-1] = (me, decision.context, y)  # it saw what the follower saw
+        # it saw what the follower saw
+        own._inbox.observations[-1] = Observation(me, decision.id, decision.context, y)
         return decision, theirs
 
     step()

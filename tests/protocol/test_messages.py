@@ -7,7 +7,8 @@ from hypothesis import given, strategies as st
 import coopbandits as cb
 from coopbandits.errors import ParameterError, RemoteProtocolError
 from coopbandits.network.lags import lags, transmissions
-from coopbandits.protocol.messages import Message, Relay, message_size
+from coopbandits.protocol import Observation
+from coopbandits.protocol.messages import WINDOW, Message, Relay, message_size
 from worlds import NETWORKS
 
 
@@ -16,13 +17,19 @@ def message(**changes):
     return Message(**{**facts, **changes})
 
 
-def forged(round=3, origin=2, ttl=2, context=(0.5, -1.0), reward=0.25):
-    head = struct.pack("<3sBQIII", b"CBm", 1, round, origin, ttl, len(context))
-    return head + struct.pack(f"<{len(context) + 1}d", *context, reward)
+def forged(round=3, origin=2, ttl=2, context=(0.5, -1.0), reward=0.25, attached=()):
+    sizes = len(context), len(attached)
+    head = struct.pack("<3sBQIIII", b"CBm", 2, round, origin, ttl, *sizes)
+    return head + struct.pack(f"<{sum(sizes) + 1}d", *context, *attached, reward)
 
 
 def test_the_layout_is_the_documented_one():
     assert forged() == message().to_bytes()
+    attached = (7.0, 8.0, 9.0)
+    data = message(attached=np.array(attached)).to_bytes()
+    assert data == forged(attached=attached)
+    assert len(data) == message_size(2, 3) == 28 + 8 * 6
+    np.testing.assert_array_equal(Message.from_bytes(data).attached, attached)
 
 
 def test_a_message_that_no_peer_would_take_is_not_encoded():
@@ -50,8 +57,8 @@ def test_bytes_give_the_message_back():
     [
         (b"", "no message"),
         (b"hello, this is some other protocol", "no message"),
-        (message().to_bytes()[:-1], "47 bytes; 48 are expected"),
-        (message().to_bytes() + b"x", "49 bytes; 48 are expected"),
+        (message().to_bytes()[:-1], "51 bytes; 52 are expected"),
+        (message().to_bytes() + b"x", "53 bytes; 52 are expected"),
         (b"CBm\x09" + message().to_bytes()[4:], "version 9"),
         (message().to_bytes()[:-8] + struct.pack("<d", np.nan), "reward must be finite"),
         (forged(context=(np.inf, 0.0)), "context must be finite"),
@@ -102,7 +109,7 @@ def test_the_last_hop_ends_here():
 
 def test_my_own_news_comes_back_and_ends_here():
     relay = Relay(2, agents=5, ttl=3)
-    relay.send(3, np.zeros(2), 1.0)
+    relay.send(Observation(2, 3, np.zeros(2), 1.0))
     returned = message(origin=2, ttl=2)
     assert relay.accept(relay.check(returned)) == (False, [])
 
@@ -150,7 +157,7 @@ def flood(network, ttl, rounds):
     for t in range(1, rounds + 1):
         flying, held = held, []
         for v, relay in enumerate(relays):
-            news = relay.send(t, np.zeros(1), 0.0)
+            news = relay.send(Observation(v, t, np.zeros(1), 0.0))
             flying += [(int(to), news) for to in network.neighbours(v)]
         traffic.append(len(flying))
         for to, copy in flying:
@@ -233,10 +240,22 @@ def test_rounds_without_a_gap_take_one_number_together():
         relay.accept(message(origin=0, round=round_, ttl=2))
     relay.accept(message(origin=1, round=1, ttl=1))  # a copy with more hops may still come
     assert relay.settled == {0: 2}
-    assert sorted(relay.hops) == [(0, 4), (0, 5), (1, 1)]
+    assert relay.hops == {0: {4: 2, 5: 2}, 1: {1: 1}}
     relay.accept(message(origin=0, round=3, ttl=2))
     assert relay.settled == {0: 5}
     for round_ in range(1, 50):
-        relay.send(round_, np.zeros(2), 0.0)
+        relay.send(Observation(3, round_, np.zeros(2), 0.0))
     assert relay.settled[3] == 49
-    assert sorted(relay.hops) == [(1, 1)]
+    assert relay.hops == {1: {1: 1}}
+
+
+def test_rounds_with_gaps_take_bounded_memory_and_the_oldest_count_as_seen():
+    relay = Relay(3, agents=4, ttl=2)
+    for round_ in range(2, 2 * WINDOW + 200, 2):  # every other round never comes
+        assert relay.accept(message(origin=0, round=round_, ttl=1))[0]
+    assert len(relay.hops[0]) == WINDOW
+    oldest = min(relay.hops[0])
+    assert relay.settled[0] == oldest - 2
+    assert relay.accept(message(origin=0, round=oldest - 3, ttl=2)) == (False, [])  # too late
+    assert relay.accept(message(origin=0, round=oldest - 1, ttl=2))[0]
+    assert relay.accept(message(origin=1, round=1, ttl=2))[0]  # others are not concerned

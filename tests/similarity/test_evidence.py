@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.agent.model import views_of
 from coopbandits.errors import ParameterError
 from coopbandits.features import Fourier, Nystrom
 from coopbandits.kernels import RBF, Linear, Matern
-from coopbandits.similarity import Evidence
+from coopbandits.similarity import Evidence, Views
 from coopbandits.similarity.found import each, packed
 from coopbandits.similarity.similarity import estimated
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
@@ -194,7 +193,7 @@ def test_a_view_by_itself_and_among_others_is_the_same(rng, similarity):
     agents, me, sums = (
         np.concatenate([getattr(v, name) for v in alone]) for name in ("agents", "me", "summaries")
     )
-    together = views_of(agents, me, sums)
+    together = Views.apart(agents, me, sums)
     matrices = learner.estimate(together).expected
     for me, one in enumerate(alone):
         np.testing.assert_allclose(learner.estimate(one).expected[0], matrices[me], atol=1e-10)
@@ -217,7 +216,7 @@ def test_a_narrow_view_among_wide_ones_is_the_same(rng, similarity, n, known, V)
         narrow = [*wide[:known], *[None] * (V - known)]
         alone = view(learner, narrow, me=0)
         sums = np.concatenate([view(learner, wide, me=1).summaries, alone.summaries])
-        together = views_of(np.arange(V)[None].repeat(2, axis=0), np.array([1, 0]), sums)
+        together = Views.apart(np.arange(V)[None].repeat(2, axis=0), np.array([1, 0]), sums)
         matrices = learner.estimate(together).expected
         np.testing.assert_allclose(estimated(learner, alone).expected[0], matrices[1], atol=1e-9)
 
@@ -229,10 +228,10 @@ def test_a_message_carries_the_mean_of_what_was_offered(rng):
         offered = rng.normal(size=(5, 3))
         decision = agent.decide(offered)
         (message,) = agent.reward(decision.id, 1.0)
-        assert len(message.context) == 3 + more
-        np.testing.assert_array_equal(message.context[:3], decision.context)
+        assert len(message.attached) == more
+        np.testing.assert_array_equal(message.context, decision.context)
         if contexts:
-            np.testing.assert_allclose(message.context[3:], offered.mean(axis=0))
+            np.testing.assert_allclose(message.attached, offered.mean(axis=0))
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ def test_a_peer_that_attaches_too_little_or_nonsense_is_refused(rng):
     agent.decide(rng.normal(size=(2, 3)))
     assert agent.known == 0  # dropped once it is
     before = agent.to_bytes()
-    with pytest.raises(RemoteProtocolError, match="agent 0 uses 6"):
+    with pytest.raises(RemoteProtocolError, match="agent 0 uses 3 numbers and 3"):
         agent.receive(cb.Message(2, 1, rng.normal(size=3), 1.0, 1))
     with pytest.raises(RemoteProtocolError, match="must be finite"):
         agent.receive(cb.Message(2, 1, np.array([0.1, 0.1, 0.1, np.nan, 0.0, 0.0]), 1.0, 1))

@@ -13,8 +13,13 @@ The rules:
 4. The first context that the agent's own user gives fixes d. Messages that came before and have
    another d are dropped then.
 5. A decision set is (K, d) contexts, or a continuum: a `Box` or a `Polytope` (docs/continuum.md).
+
+What arrives waits in an `Inbox`; at the next decision `Beliefs` learn it; `choice.py` chooses; what
+is to be told goes through an `Outbox`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import overload
 
@@ -23,17 +28,18 @@ import numpy.typing as npt
 
 from coopbandits.act import FollowCentre, agent_rng
 from coopbandits.agent import snapshot
-from coopbandits.agent.choice import Choice, Judge, Offered, at_random, dimension, first, followed
+from coopbandits.agent.attachments import Attachments
+from coopbandits.agent.beliefs import Beliefs
+from coopbandits.agent.choice import Choice, Offered, at_random, dimension, followed, judged
+from coopbandits.agent.factor_beliefs import FactorBeliefs
 from coopbandits.agent.inbox import Inbox
-from coopbandits.agent.model import Ahead, Attachments, Model, Observation
-from coopbandits.agent.speaker import Speaker
-from coopbandits.agent.summed_model import SummedModel
+from coopbandits.agent.outbox import Outbox
+from coopbandits.agent.statistics_beliefs import StatisticsBeliefs
 from coopbandits.arrays import (
     Array,
     IntArray,
     as_agent,
     as_contexts,
-    as_count,
     as_reward,
     as_seed,
     as_vector,
@@ -49,12 +55,12 @@ from coopbandits.errors import (
     RemoteProtocolError,
     ShapeError,
 )
-from coopbandits.gp.admission import admits, refusal
-from coopbandits.gp.compositions import JointKernel
+from coopbandits.gp.compositions import refusal
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
 from coopbandits.protocol.digests import Digest, DigestRelay, News
-from coopbandits.protocol.messages import Message, Relay
+from coopbandits.protocol.messages import Message, Observation, Relay
+from coopbandits.say import Everything
 from coopbandits.similarity.mean_embedding import FrozenKernel
 
 # With features, observations wait for the next decision, but no more of them than this.
@@ -66,12 +72,12 @@ class Decision:
     """A choice, and what the agent believed of it.
 
     `mean`, `std` and `width` are those of the chosen action; None where the policy asks no
-    posterior (an agent that follows its centre, or acts at random by design). `index` is −1 where
+    posterior (an agent that follows its centre, or acts at random by design). `index` is None where
     `context` is a point of a continuum.
     """
 
     id: int
-    index: int
+    index: int | None
     context: Array
     mean: float | None
     std: float | None
@@ -88,17 +94,21 @@ class Agent:
         self.agent = as_agent(agent, len(network))
         self._rng = agent_rng(as_seed(seed), self.agent)
         self._relay = Relay(self.agent, agents=len(network), ttl=policy.ttl)
-        relay = DigestRelay(self.agent, agents=len(network), ttl=policy.ttl)
-        self._inbox = Inbox(policy, self._plan, self.agent, relay)
-        self._speaker = Speaker(policy, self._relay, relay)
+        self._digest_relay = DigestRelay(self.agent, agents=len(network), ttl=policy.ttl)
+        self._inbox = Inbox(policy, self._plan, self.agent)
+        # an agent that says everything holds nothing back
+        self._outbox = (
+            None
+            if isinstance(policy.say, Everything)
+            else Outbox(policy, self._relay, self._digest_relay)
+        )
+        self._recipients = frozen(self._plan.carrier.neighbours(self.agent))
         self._round = 0
-        self._dim: int | None = None
-        self._open: dict[int, Array] = {}
-        self._observations: list[Observation] = []
-        self._model: Model | SummedModel | None = None  # once d is known
+        self._open: dict[int, tuple[Array, Array]] = {}  # context, and what is attached
+        self._beliefs: Beliefs | None = None  # once d is known
         self._attachments = Attachments(self._plan)
         self._leader = int(self._plan.leaders[self.agent])
-        self._arm: tuple[int, Array] | None = None  # the leader's last arm, with its round
+        self._arm: Observation | None = None  # the leader's last
         self._arm_came = 0  # the own round in which it came
         act = policy.act
         self._patience = act.patience if isinstance(act, FollowCentre) else None
@@ -109,15 +119,15 @@ class Agent:
     @property
     def known(self) -> int:
         """How many observations the agent has learnt from, its own and others'."""
-        model = self._model if isinstance(self._model, SummedModel) else None
-        pending = sum(digest.count for digest in self._inbox.digests.values())
-        learnt = model.known_without(self._inbox.digests) if model else 0
-        return learnt + pending + len(self._observations)
+        if self._beliefs is None:
+            return len(self._inbox)
+        # a digest takes the place of what was known of its origin
+        return self._beliefs.n_observations_without(self._inbox.digests) + len(self._inbox)
 
     @property
     def recipients(self) -> IntArray:
         """To whom the agent's messages go, its own and those it hands on."""
-        return self._plan.carrier.neighbours(self.agent)
+        return self._recipients
 
     @property
     def awaiting(self) -> tuple[int, ...]:
@@ -127,9 +137,11 @@ class Agent:
     @property
     def estimated(self) -> int:
         """From how many observations K_z was last estimated; 0 where it is given."""
-        if self._model is None:
+        if self._beliefs is None or self._plan.estimator is None:
             return 0
-        return self._model.known if self._plan.frozen else self._model.estimated
+        if self._plan.frozen:
+            return self._beliefs.n_observations
+        return int(self._beliefs.hypotheses.fitted_at[0])
 
     @property
     def similarity(self) -> Array:
@@ -138,41 +150,30 @@ class Agent:
         As of its last decision; where embeddings are frozen, between the latest message of each
         agent and its own.
         """
-        heard = np.isfinite(self._plan.lags[self.agent])
-        kernel, model = self._plan.kernel, self._model
-        if isinstance(kernel, JointKernel) and self._plan.learner is None:
-            return np.where(heard, kernel.K_z[self.agent], 0.0)
-        row = np.zeros(len(heard))
+        K_z, kernel, beliefs = self._plan.K_z, self._plan.kernel, self._beliefs
+        if K_z is not None:
+            return np.where(np.isfinite(self._plan.lags[self.agent]), K_z[self.agent], 0.0)
+        row = np.zeros(len(self.network))
         row[self.agent] = 1.0
         if isinstance(kernel, FrozenKernel):
-            latest = {o: x for o, x, _ in self._observations[: model.known if model else 0]}
+            latest = {one.origin: one.augmented for one in beliefs.recent} if beliefs else {}
             if self.agent in latest:
                 others = np.array(list(latest.values()))
                 row[list(latest)] = kernel.alike(latest[self.agent][None, :], others)[0]
-        elif model is not None and model.loadings is not None:
-            sources = model.sources
-            row[sources] = model.loadings.expected[0, np.searchsorted(sources, self.agent)]
+        elif beliefs is not None:
+            row = beliefs.hypotheses.rows(len(row))[0]
         return row
 
     def decide(self, contexts: object) -> Decision:
         """Choose one of K offered actions, (K, d), or a point of a `Box` or `Polytope`."""
-        offered = self._offered(contexts)
-        held = self._observations, self._arm, self._model, self._inbox.digests
-        used = self._rng.bit_generator.state
-        self._with_choice(offered, first(offered))  # what it cannot take raises before all else
-        try:
-            choice = self._choose(offered)
-            attachments = self._with_choice(offered, choice)
-        except Exception:
-            self._observations, self._arm, self._model, self._inbox.digests = held
-            self._rng.bit_generator.state = used
-            raise
+        with self._transaction():
+            choice, attachments = self._considered(contexts)
         self._attachments = attachments
-        self._dim = len(choice.context)
         self._round += 1
         context = frozen(choice.context.copy())
-        self._open[self._round] = frozen(np.append(context, attachments.newest))
-        self._speaker.decided(self._round, choice.facts[1])
+        self._open[self._round] = context, attachments.newest
+        if self._outbox is not None:
+            self._outbox.decided(self._round, choice.facts[1])
         return Decision(self._round, choice.index, context, *choice.facts)
 
     @overload
@@ -187,19 +188,11 @@ class Agent:
         No decision is opened and no random number used up; what has arrived is learnt, as `decide`
         would.
         """
-        offered = self._offered(contexts)
-        held = self._observations, self._arm, self._model, self._inbox.digests
         used = self._rng.bit_generator.state
-        self._with_choice(offered, first(offered))
-        try:
-            choice = self._choose(offered)
-        except Exception:
-            self._observations, self._arm, self._model, self._inbox.digests = held
-            raise
-        finally:
-            self._rng.bit_generator.state = used
-        self._dim = len(choice.context)
-        return choice.index if isinstance(offered, np.ndarray) else choice.context
+        with self._transaction():
+            choice, _ = self._considered(contexts)
+        self._rng.bit_generator.state = used
+        return choice.context if choice.index is None else choice.index
 
     def reward(self, decision: int, y: float) -> list[News]:
         """Learn what a decision brought, and return what to send to `recipients`."""
@@ -214,11 +207,16 @@ class Agent:
                 if 1 <= decision <= self._round
                 else f"there is no decision {decision}; agent {self.agent} has taken {self._round}"
             )
-        context = self._open[decision]
-        told = self._speaker.rewarded(int(decision), context, value, self._adds_up())
+        context, attached = self._open[decision]
+        observation = Observation(self.agent, int(decision), context, value, attached)
+        told: list[News]
+        if self._outbox is None:
+            told = [self._relay.send(observation)]
+        else:
+            told = self._outbox.rewarded(observation, self._adds_up())
         del self._open[decision]
-        self._learn(self.agent, context, value)
-        return told if len(self.recipients) else []
+        self._keep(observation)
+        return told if len(self._recipients) else []
 
     def receive(self, message: News) -> list[News]:
         """Take a peer's message, and return what to hand on to `recipients` in the next round."""
@@ -234,37 +232,18 @@ class Agent:
                 f"agents of this policy send each a {expected.__name__}"
             )
         if isinstance(message, Digest):
-            return self._inbox.receive(message, self._dim)
+            return self._receive_digest(message)
         message = self._relay.check(message)
-        if self._dim is not None and len(message.context) != self._attachments.width(self._dim):
-            raise RemoteProtocolError(
-                f"a message of agent {message.origin} has a context of {len(message.context)} "
-                f"numbers; agent {self.agent} uses {self._attachments.width(self._dim)}"
-            )
-        if self._dim is not None and not self._admits(
-            message.context[None, : self._dim], message.origin
-        ):
-            raise RemoteProtocolError(
-                f"a message of agent {message.origin} has a context that the kernel cannot take: "
-                "so large that it leaves no digits, or of an arm that there is not"
-            )
+        observation = self._inbox.check(message)
         is_news, onward = self._relay.accept(message)
-        if is_news and message.origin != self.agent:
-            if np.isfinite(self._plan.lags[self.agent, message.origin]):
-                self._learn(message.origin, message.context, message.reward)
-            if message.origin == self._leader and (
-                self._arm is None or message.round > self._arm[0]
+        if is_news and observation.origin != self.agent:
+            if np.isfinite(self._plan.lags[self.agent, observation.origin]):
+                self._keep(observation)
+            if observation.origin == self._leader and (
+                self._arm is None or observation.round > self._arm.round
             ):
-                self._arm, self._arm_came = (message.round, message.context), self._round
+                self._arm, self._arm_came = observation, self._round
         return [*onward]
-
-    def _adds_up(self) -> SummedModel | None:
-        """Return what adds own observations up, where sums are told."""
-        if not self.policy.say.sums:
-            return None
-        model = self._model or self._new_model(self._dim)
-        assert isinstance(model, SummedModel)
-        return model
 
     def observe(self, context: object, y: float) -> None:
         """Learn one observation from history: (d,) and its reward. Nobody is told.
@@ -273,10 +252,10 @@ class Agent:
         """
         vector, value = as_vector(context, "a context"), as_reward(y)
         self._check_own(vector[None, :])
-        self._attachments = self._attachments.with_choice(vector[None, :], 0)
-        self._drop_misfits(len(vector))
-        self._dim = len(vector)
-        self._learn(self.agent, frozen(np.append(vector, self._attachments.newest)), value)
+        attachments = self._attachments.with_choice(vector, vector[None, :], 0)
+        self._settle_dimension(len(vector))
+        self._attachments = attachments
+        self._keep(Observation(self.agent, 0, frozen(vector), value, attachments.newest))
 
     def restarted(self) -> "Agent":
         """Return the agent as it comes back with an empty memory.
@@ -285,10 +264,12 @@ class Agent:
         """
         fresh = Agent(self.policy, self.network, self.agent)
         fresh._rng.bit_generator.state = self._rng.bit_generator.state
-        fresh._round = fresh._speaker.before = self._round
+        fresh._round = self._round
+        if fresh._outbox is not None:
+            fresh._outbox.before = self._round
         if self._round:  # its own earlier news, coming back, ends here
             fresh._relay.settled[self.agent] = self._round
-            fresh._inbox.relay.note(self.agent, self._round, self.policy.ttl)
+            fresh._digest_relay.note(self.agent, self._round, self.policy.ttl)
         return fresh
 
     def to_bytes(self) -> bytes:
@@ -305,6 +286,91 @@ class Agent:
         _check_kinds(policy, network)
         return snapshot.restored(data, policy, network)
 
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Go back to what was, if anything raises."""
+        held = self._arm, self._beliefs, self._inbox.dim
+        waiting = self._inbox.observations, self._inbox.digests, self._inbox.waiting
+        learnt = None if self._beliefs is None else self._beliefs.state()
+        used = self._rng.bit_generator.state
+        try:
+            yield
+        except BaseException:
+            self._arm, self._beliefs, self._inbox.dim = held
+            self._inbox.observations, self._inbox.digests, self._inbox.waiting = waiting
+            if self._beliefs is not None:
+                self._beliefs.restore(learnt)
+            self._rng.bit_generator.state = used
+            raise
+
+    def _considered(self, contexts: object) -> tuple[Choice, Attachments]:
+        """Learn what has arrived, choose, and work out what goes with the choice."""
+        offered = self._offered(contexts)
+        choice = self._choose(offered)
+        if self._plan.estimator is None:
+            return choice, self._attachments
+        spread = offered if isinstance(offered, np.ndarray) else offered.spread
+        return choice, self._attachments.with_choice(choice.context, spread, choice.index)
+
+    def _choose(self, offered: Offered) -> Choice:
+        """Choose by chance, by the leader's arm or by the posterior."""
+        self._settle_dimension(dimension(offered))
+        if not self.policy.act.judges:
+            return at_random(offered, self._rng)
+        silent = self._patience is not None and self._round - self._arm_came > self._patience
+        if self._arm is not None and not silent:
+            return followed(self.policy.act, self._arm.context, offered)
+        self._learn()
+        assert self._beliefs is not None
+        return judged(
+            self.policy,
+            self._plan,
+            self.agent,
+            self._beliefs,
+            self._attachments,
+            offered,
+            self._rng,
+        )
+
+    def _learn(self) -> None:
+        """Let beliefs learn all that waits."""
+        if self._beliefs is None:
+            self._beliefs = self._new_beliefs()
+        self._beliefs.learn(self._inbox.observations, self._inbox.digests.values())
+        self._inbox.clear()
+
+    def _new_beliefs(self) -> Beliefs:
+        assert self._inbox.dim is not None
+        if self.policy.features is None:
+            return FactorBeliefs(self.policy, self._plan, self.agent)
+        return StatisticsBeliefs(self.policy, self._plan, self.agent, self._inbox.dim)
+
+    def _keep(self, observation: Observation) -> None:
+        """Keep an observation until the next decision, if it is of any use."""
+        # an agent that follows for good, or acts at random, has no use for data
+        follows = self._arm is not None and self._patience is None
+        if self.policy.act.judges and not follows:
+            self._inbox.add(observation)
+        full = len(self._inbox.observations) >= _MOST_PENDING
+        if self.policy.features is not None and full and self._inbox.dim is not None:
+            self._learn()
+
+    def _adds_up(self) -> StatisticsBeliefs | None:
+        """Return what adds own observations up, where sums are told."""
+        if not self.policy.say.sums:
+            return None
+        beliefs = self._beliefs or self._new_beliefs()
+        assert isinstance(beliefs, StatisticsBeliefs)
+        return beliefs
+
+    def _receive_digest(self, digest: Digest) -> list[News]:
+        digest = self._inbox.check_digest(self._digest_relay.check(digest))
+        is_news, onward = self._digest_relay.accept(digest)
+        heard = np.isfinite(self._plan.lags[self.agent, digest.origin])
+        if is_news and heard and digest.origin != self.agent and self.policy.act.judges:
+            self._inbox.digests = {**self._inbox.digests, digest.origin: digest}
+        return [*onward]
+
     def _offered(self, contexts: object) -> Offered:
         """Check a decision set: (K, d), or a continuum."""
         if isinstance(contexts, Box | Polytope):
@@ -316,94 +382,26 @@ class Agent:
         self._check_own(offered)
         return offered
 
-    def _with_choice(self, offered: Offered, choice: Choice) -> Attachments:
-        if isinstance(offered, np.ndarray):
-            return self._attachments.with_choice(offered, choice.index)
-        return self._attachments.with_point(choice.context, offered.spread)
-
     def _check_own(self, contexts: Array) -> None:
-        if self._dim not in (None, contexts.shape[1]):
+        if self._inbox.dim not in (None, contexts.shape[1]):
             raise ShapeError(
-                f"agent {self.agent} uses contexts of {self._dim} numbers, but got contexts of "
-                f"{contexts.shape[1]} numbers"
+                f"agent {self.agent} uses contexts of {self._inbox.dim} numbers, but got contexts "
+                f"of {contexts.shape[1]} numbers"
             )
         agents = np.full(len(contexts), self.agent)
-        if not admits(self._plan.prior, self.policy.ridge, agents, contexts):
+        if not self._plan.prior.admits(self.policy.ridge, agents, contexts):
             raise refusal(contexts, self.policy.ridge)
 
-    def _admits(self, contexts: Array, origin: int) -> bool:
-        """Tell whether what a peer sent can be learnt from; a peer makes nothing else raise."""
-        agents = np.full(len(contexts), origin)
-        try:
-            return admits(self._plan.prior, self.policy.ridge, agents, contexts)
-        except InputError:  # an arm that there is not
-            return False
-
-    def _learn(self, origin: int, context: Array, y: float) -> None:
-        # an agent that follows for good, or acts at random, has no use for data
-        follows = self._arm is not None and self._patience is None
-        if self.policy.act.judges and not follows:
-            self._observations.append((origin, context, y))
-        if self.policy.features is not None and len(self._observations) >= _MOST_PENDING:
-            self._add_up()
-
-    def _add_up(self) -> None:
-        """Put what is pending into sums, where a policy has features."""
-        if self._dim is not None:
-            model = self._model or self._new_model(self._dim)
-            assert isinstance(model, SummedModel)
-            model = model.learnt(self._observations, self._inbox.digests.values())
-            self._model, self._observations, self._inbox.digests = model, [], {}
-
-    def _drop_misfits(self, dim: int) -> None:
-        if self._dim is None:
-            width = self._attachments.width(dim)
-            self._observations = [
-                (origin, context, y)
-                for origin, context, y in self._observations
-                if len(context) == width and self._admits(context[None, :dim], origin)
-            ]
-            if self._arm is not None and (
-                len(self._arm[1]) != width
-                or not self._admits(self._arm[1][None, :dim], self._leader)
-            ):
-                self._arm = None
-            self._inbox.drop_misfits(dim)
-
-    def _choose(self, offered: Offered) -> Choice:
-        """Choose by chance, by the leader's arm or by the posterior."""
-        dim = dimension(offered)
-        self._drop_misfits(dim)
-        if not self.policy.act.judges:
-            return at_random(offered, self._rng)
-        silent = self._patience is not None and self._round - self._arm_came > self._patience
-        if self._arm is not None and not silent:
-            return followed(self.policy.act, self._arm[1][:dim], offered)
-        model = self._model or self._new_model(dim)
-        thought: Ahead | SummedModel
-        if isinstance(model, SummedModel):
-            thought = model.learnt(self._observations, self._inbox.digests.values())
-        else:
-            thought = model.ahead(self._observations)
-        judge = Judge(
-            policy=self.policy,
-            plan=self._plan,
-            agent=self.agent,
-            attachments=self._attachments,
-            rng=self._rng,
-            thought=thought,
-            observations=self._observations,
-        )
-        choice = judge.choose(offered)
-        if isinstance(thought, Ahead):
-            self._model = thought.commit()
-        else:  # what is in the sums need not be kept
-            self._model, self._observations, self._inbox.digests = thought, [], {}
-        return choice
-
-    def _new_model(self, dim: int | None) -> Model | SummedModel:
-        make = Model if self.policy.features is None else SummedModel.empty
-        return make(self.policy, self._plan, self.agent, as_count(dim, "dim"))
+    def _settle_dimension(self, dim: int) -> None:
+        """Let d be what the agent's own user gives, and drop what came before and has another."""
+        if self._inbox.dim is not None:
+            return
+        self._inbox.settle(dim)
+        self._inbox.observations, self._inbox.digests = self._inbox.fits()
+        if self._arm is not None:
+            arm = self._inbox.fitted(self._arm)
+            fits = arm is not None and self._inbox.admits(arm.context, self._leader)
+            self._arm = arm if fits else None
 
 
 def _check_kinds(policy: object, network: object) -> None:

@@ -10,16 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coopbandits.act import Act
-from coopbandits.agent.model import Ahead, Observation
-from coopbandits.agent.summed_model import SummedModel
-from coopbandits.agent.surface import Surface
+from coopbandits.act import Act, draws
+from coopbandits.agent.beliefs import Beliefs
 from coopbandits.arrays import Array, short
 from coopbandits.decision_sets import DecisionSet
 from coopbandits.decision_sets.maximise import maximise
 from coopbandits.errors import ParameterError
-from coopbandits.gp.posterior import Posterior
-from coopbandits.gp.sample_path import Part, SamplePath, path_from_posterior, path_from_weights
+from coopbandits.protocol.messages import Observation
 
 # Of the contexts tried before, so many of the newest and of the most rewarding are looked at.
 _TRIED = 32
@@ -27,22 +24,28 @@ _TRIED = 32
 
 def best_point(
     decision_set: DecisionSet,
-    surface: Surface,
+    beliefs: Beliefs,
+    attached: Array,
     act: Act,
     width: float,
     rng: np.random.Generator,
-    observations: Sequence[Observation] = (),
 ) -> Array:
     """Return the point of a set that an act rates highest, as far as it is found: (d,).
 
+    An act that draws takes the highest point of a function drawn from N(mean, w²Σ).
+
     Args:
         decision_set: The set.
-        surface: The agent's beliefs.
-        act: How it acts; it must tell the slopes of its score.
+        beliefs: The agent's.
+        attached: (·,) what the posterior takes beside each context.
+        act: How the agent acts; it must draw, or tell the slopes of its score.
         width: w.
         rng: The agent's own.
-        observations: What the agent has kept of its past.
     """
+    tried = _tried(decision_set, beliefs.recent)
+    if draws(act):
+        path = beliefs.draw(decision_set.dim, width, rng)
+        return maximise(decision_set, path.slopes, rng, values=path, known=tried)
     slopes = getattr(act, "slopes", None)
     if slopes is None:
         raise ParameterError(
@@ -50,6 +53,8 @@ def best_point(
             "slopes(mean, std, width), the derivatives of its score by mean and by std, or offer a "
             "finite decision set"
         )
+
+    surface = beliefs.surface(attached)
 
     def rated(X: Array) -> tuple[Array, Array]:
         at = surface.slopes(X)
@@ -61,57 +66,14 @@ def best_point(
     def values(X: Array) -> Array:
         return act.score(*surface.believe(X), np.full(len(X), width))
 
-    tried = _tried(decision_set, observations)
     return maximise(decision_set, rated, rng, values=values, known=tried)
-
-
-def best_drawn_point(
-    decision_set: DecisionSet,
-    thought: Ahead | SummedModel,
-    width: float,
-    rng: np.random.Generator,
-    observations: Sequence[Observation] = (),
-) -> Array:
-    """Return the highest point, as far as it is found, of a function drawn from N(mean, w²Σ): (d,).
-
-    Args:
-        decision_set: The set.
-        thought: What the agent makes of all that it has heard.
-        width: w.
-        rng: The agent's own.
-        observations: What the agent has kept of its past.
-    """
-    path = _drawn_path(thought, decision_set.dim, width, rng)
-    tried = _tried(decision_set, observations)
-    return maximise(decision_set, path.slopes, rng, values=path, known=tried)
-
-
-def _drawn_path(
-    thought: Ahead | SummedModel, dim: int, width: float, rng: np.random.Generator
-) -> SamplePath:
-    if isinstance(thought, SummedModel):
-        basis = thought.policy.features
-        assert basis is not None
-        m = basis.size(thought.policy.kernel, dim)
-        mean, root = thought.ask(np.eye(m))[:2]
-        prior = thought.plan.prior
-        return path_from_weights(prior, basis, thought.agent, mean, root, rng, width=width)
-    minds = thought.minds
-    which = 0
-    if len(minds) > 1:  # a function drawn from a mixture is one of a part that is drawn
-        which = int(rng.choice(len(minds), p=[mind.weight for mind, _ in minds]))
-    mind, newest = minds[which]
-    known: Posterior | Part = mind.posterior
-    if newest is not None:
-        known = Part(newest, np.ones(len(newest.agents), dtype=np.bool_))
-    return path_from_posterior(known, thought.model.agent, dim, rng, width=width)
 
 
 def _tried(decision_set: DecisionSet, observations: Sequence[Observation]) -> Array:
     """Return some of the contexts tried before that lie in the set: (k, d)."""
-    rewards = np.array([y for _, _, y in observations])
+    rewards = np.array([one.reward for one in observations])
     newest = np.arange(len(rewards))[-_TRIED:]
     picked = np.union1d(newest, np.argsort(-rewards, kind="stable")[:_TRIED])
     d = decision_set.dim
-    X = np.array([observations[int(i)][1][:d] for i in picked]).reshape(-1, d)
+    X = np.array([observations[int(i)].context for i in picked]).reshape(-1, d)
     return X[decision_set.contains(X)]

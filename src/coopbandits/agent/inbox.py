@@ -1,64 +1,139 @@
-"""Which sums of others has an agent heard and not learnt yet?
+"""What has an agent heard and not learnt yet? Observations, and digests of sums.
 
-Where a policy tells observations, nothing is kept here.
+It is kept until the next decision, and bounded: see `MOST_OF_ONE`.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from coopbandits.agent.summed_model import SummedModel
-from coopbandits.errors import RemoteProtocolError
+from coopbandits.arrays import Array
+from coopbandits.errors import InputError, RemoteProtocolError
 from coopbandits.policy import Plan, Policy
-from coopbandits.protocol.digests import Digest, DigestRelay, News, sound
+from coopbandits.protocol.digests import Digest, sound
+from coopbandits.protocol.messages import Message, Observation
+
+# An agent that keeps a factor takes no more observations than this from one origin between two
+# decisions: a factor of n observations takes n³ operations, and a peer must not choose n.
+MOST_OF_ONE = 1024
 
 
 @dataclass(eq=False)
 class Inbox:
-    """The newest digest of each agent listened to, until the next decision.
+    """News between two decisions.
 
     Attributes:
         policy: Of the agent.
         plan: Of the policy.
         agent: Whose inbox it is.
-        relay: What is news, and what is handed on.
-        digests: By origin; replaced, never changed.
+        dim: d; None before the agent's own user has given a context.
+        attached: k, how many numbers go with a context of d numbers.
+        observations: The agent's own and others', in the order in which they came.
+        digests: The newest of each origin; replaced, never changed.
+        waiting: How many of the observations are whose.
     """
 
     policy: Policy
     plan: Plan
     agent: int
-    relay: DigestRelay
+    dim: int | None = None
+    attached: int = 0
+    observations: list[Observation] = field(default_factory=list)
     digests: dict[int, Digest] = field(default_factory=dict)
+    waiting: Counter[int] = field(default_factory=Counter)
 
-    def receive(self, digest: Digest, dim: int | None) -> list[News]:
-        """Take a peer's digest, and return what to hand on; d is None before it is known."""
-        digest = self.relay.check(digest)
-        if dim is not None:
-            digest = self._sound(digest, dim)
-        is_news, onward = self.relay.accept(digest)
-        heard = np.isfinite(self.plan.lags[self.agent, digest.origin])
-        if is_news and heard and digest.origin != self.agent and self.policy.act.judges:
-            self.digests = {**self.digests, digest.origin: digest}
-        return [*onward]
+    def __len__(self) -> int:
+        return len(self.observations) + sum(digest.count for digest in self.digests.values())
 
-    def drop_misfits(self, dim: int) -> None:
-        """Drop what came before d was known and does not fit."""
+    def check(self, message: Message) -> Observation:
+        """Return what a peer's message tells, or refuse it; nothing changes."""
+        observation = message.observation
+        if self.dim is not None:
+            fits = self.fitted(observation)
+            if fits is None:
+                expected = f"{self.dim} numbers and {self.attached} attached"
+                raise RemoteProtocolError(
+                    f"a message of agent {message.origin} has a context of {len(message.context)} "
+                    f"numbers and {len(message.attached)} attached; agent {self.agent} uses "
+                    f"{expected}"
+                )
+            observation = fits
+            if not self.admits(observation.context, observation.origin):
+                raise RemoteProtocolError(
+                    f"a message of agent {message.origin} has a context that the kernel cannot "
+                    "take: so large that it leaves no digits, or of an arm that there is not"
+                )
+        if self.policy.features is None and self.waiting[observation.origin] >= MOST_OF_ONE:
+            raise RemoteProtocolError(
+                f"agent {observation.origin} has sent {MOST_OF_ONE} observations since the last "
+                f"decision of agent {self.agent}, which takes no more until it decides again; a "
+                "policy with features= takes any number"
+            )
+        return observation
+
+    def add(self, observation: Observation) -> None:
+        """Keep an observation."""
+        self.observations.append(observation)
+        self.waiting[observation.origin] += 1
+
+    def clear(self) -> None:
+        """Start anew: all that was kept is learnt."""
+        self.observations, self.digests, self.waiting = [], {}, Counter()
+
+    def check_digest(self, digest: Digest) -> Digest:
+        """Return a peer's digest with sums that observations can have, or refuse it."""
+        return digest if self.dim is None else self._sound(digest)
+
+    def settle(self, dim: int) -> None:
+        """Let contexts have d numbers from now on."""
+        self.dim, self.attached = dim, self.plan.attached(dim)
+
+    def fitted(self, observation: Observation) -> Observation | None:
+        """Return an observation as contexts of d numbers have it; None if it does not fit.
+
+        In version 1 of messages what is attached stands behind the context.
+        """
+        dim, k = self.dim, self.attached
+        assert dim is not None
+        if (len(observation.context), len(observation.attached)) == (dim, k):
+            return observation
+        if len(observation.context) == dim + k and not observation.attached.size:
+            x = observation.context
+            return Observation(
+                observation.origin, observation.round, x[:dim], observation.reward, x[dim:]
+            )
+        return None
+
+    def fits(self) -> tuple[list[Observation], dict[int, Digest]]:
+        """Return what came before d was known and fits."""
+        observations = [self.fitted(one) for one in self.observations]
         kept = {}
         for origin, digest in self.digests.items():
             try:
-                kept[origin] = self._sound(digest, dim)
+                kept[origin] = self._sound(digest)
             except RemoteProtocolError:  # it would have been refused, had d been known
                 continue
-        self.digests = kept
+        return [
+            one for one in observations if one is not None and self.admits(one.context, one.origin)
+        ], kept
 
-    def _sound(self, digest: Digest, dim: int) -> Digest:
-        features = self.policy.features
+    def admits(self, context: Array, origin: int) -> bool:
+        """Tell whether what a peer sent can be learnt from; a peer makes nothing else raise."""
+        try:
+            agents = np.array([origin])
+            return self.plan.prior.admits(self.policy.ridge, agents, context[None, :])
+        except InputError:  # an arm that there is not
+            return False
+
+    def _sound(self, digest: Digest) -> Digest:
+        features, estimator, dim = self.policy.features, self.plan.estimator, self.dim
         assert features is not None
+        assert dim is not None
         return sound(
             digest,
             m=features.size(self.policy.kernel, dim),
-            p=SummedModel.summary_size(self.plan, dim),
+            p=0 if estimator is None else estimator.summary_size(dim),
             ridge=self.policy.ridge,
             scale=float(self.plan.prior.K_z[digest.origin, digest.origin]),
         )

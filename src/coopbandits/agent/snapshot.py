@@ -4,38 +4,64 @@ Layout, little-endian: magic "CBa", version (1 byte), length of the JSON header 
 arrays one after the other, CRC-32 of all before (4 bytes). The header's "arrays" lists each array
 as [name, dtype, shape], in order; its other keys are the agent's.
 
-An agent is stored as its observations and in which batches they were learnt, not as its factor:
-learning them again in the same batches gives the factor back to the bit.
+An agent with a factor is stored as its observations and in which batches they were learnt, not as
+its factor: learning them again in the same batches gives the factor back to the bit. Lists of
+observations are three arrays each: `*_whose` (origin, round, d, k), `*_rewards` and `*_numbers`
+(contexts with what is attached, one after the other).
+
+Version 1 is still read: there what is attached stands behind each context, and observations have no
+rounds.
 """
 
 import json
 import struct
 import zlib
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from coopbandits.agent.model import Attachments, Model
-from coopbandits.agent.summed_model import SummedModel
-from coopbandits.arrays import as_bytes, as_count, frozen
+from coopbandits.agent.attachments import Attachments
+from coopbandits.agent.beliefs import Arrays
+from coopbandits.agent.factor_beliefs import FactorBeliefs
+from coopbandits.agent.outbox import Outbox
+from coopbandits.agent.statistics_beliefs import StatisticsBeliefs
+from coopbandits.arrays import (
+    LARGEST,
+    Array,
+    as_bytes,
+    as_count,
+    as_floats,
+    frozen,
+    is_whole,
+)
 from coopbandits.errors import RemoteProtocolError, StateError
 from coopbandits.network import Network
 from coopbandits.policy import Policy
-from coopbandits.protocol.digests import Digest, checked
-from coopbandits.say import Everything
-from coopbandits.similarity import Loadings
+from coopbandits.protocol.digests import Digest, checked, packed, sound
+from coopbandits.protocol.messages import LAST_ROUND, Observation
+from coopbandits.similarity.hypotheses import Hypotheses
 
 if TYPE_CHECKING:
-    from coopbandits.agent import Agent
-
-Arrays = dict[str, npt.NDArray[Any]]
+    from coopbandits.agent.agent import Agent
 
 _MAGIC = b"CBa"
-_VERSION = 1
+_VERSION = 2
 _PREFIX = struct.Struct("<3sBI")
 _DTYPES = ("<f8", "<i8")
+_NO_FIT = "its arrays do not fit each other"
+# What contents that make no sense may raise, wherever they are used.
+_SENSELESS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    RemoteProtocolError,
+    TypeError,
+    ValueError,
+)
 
 
 def pack(header: dict[str, Any], arrays: Arrays) -> bytes:
@@ -52,15 +78,16 @@ def pack(header: dict[str, Any], arrays: Arrays) -> bytes:
     return body + struct.pack("<I", zlib.crc32(body))
 
 
-def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """Take apart what `pack` made; anything else is a `StateError`."""
+def unpack(data: bytes) -> tuple[int, dict[str, Any], Arrays]:
+    """Take apart what `pack` made, with its version; anything else is a `StateError`."""
     data = as_bytes(data)
     if len(data) < _PREFIX.size + 4 or data[:3] != _MAGIC:
         raise StateError(f"{len(data)} bytes that start with {data[:8]!r} are no stored agent")
     _, version, length = _PREFIX.unpack_from(data)
-    if version != _VERSION:
+    if version not in (1, _VERSION):
         raise StateError(
-            f"the agent was stored in version {version}; this release reads version {_VERSION}"
+            f"the agent was stored in version {version}; this release reads versions 1 and "
+            f"{_VERSION}"
         )
     if zlib.crc32(data[:-4]) != struct.unpack("<I", data[-4:])[0]:
         raise StateError("the stored agent is damaged: its checksum does not match")
@@ -70,7 +97,11 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
         for name, dtype, shape in header.pop("arrays"):
             if dtype not in _DTYPES:
                 raise ValueError(f"the array {name!r} has an unknown type {dtype!r}")
-            count = int(np.prod(shape, dtype=np.int64))
+            count = 1
+            for size in shape:
+                count *= as_count(size, f"the size of {name!r}", least=0, most=len(data))
+            if 8 * count > len(data):
+                raise ValueError(f"the array {name!r} is larger than all that was stored")
             array = np.frombuffer(data[:-4], dtype=dtype, count=count, offset=offset)
             arrays[name] = array.reshape(shape).astype(dtype[1:])
             offset += array.nbytes
@@ -78,60 +109,47 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
                 raise ValueError(f"the array {name!r} holds NaN or infinity")
         if offset != len(data) - 4:
             raise ValueError("there is more than the header lists")
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise StateError(f"the stored agent's contents make no sense: {error!r}") from error
-    return header, arrays
+    except _SENSELESS as error:
+        raise _senseless(error) from error
+    return version, header, arrays
 
 
 def stored(agent: "Agent") -> bytes:
     """Put an agent into bytes, without its policy and network."""
-    model = agent._model
-    width = 0 if agent._dim is None else agent._attachments.width(agent._dim)
-    opened = sorted(agent._open)
-    sizes = [len(context) for _, context, _ in agent._observations]
+    beliefs, inbox, outbox = agent._beliefs, agent._inbox, agent._outbox
+    opened = sorted(agent._open.items(), key=lambda item: item[0])
     header = {
         "agent": agent.agent,
         "policy": agent.policy.fingerprint,
         "network": agent.network.fingerprint,
         "round": agent._round,
-        "dim": agent._dim,
-        "arm_round": None if agent._arm is None else agent._arm[0],
+        "dim": inbox.dim,
         "rng": agent._rng.bit_generator.state,
+        "arm_came": agent._arm_came,
+        "fitted_at": agent.estimated,
+        "before": 0 if outbox is None else outbox.before,
     }
+    known = beliefs.observations if isinstance(beliefs, FactorBeliefs) else []
+    hops = [[o, r, h] for o, rounds in agent._relay.hops.items() for r, h in rounds.items()]
     arrays = {
-        "blocks": np.array(model.blocks if isinstance(model, Model) else [], dtype=np.int64),
-        "origins": np.array([o for o, _, _ in agent._observations], dtype=np.int64),
-        "rewards": np.array([y for _, _, y in agent._observations]),
-        "sizes": np.array(sizes, dtype=np.int64),
-        "contexts": np.concatenate([np.empty(0), *(x for _, x, _ in agent._observations)]),
-        "open": np.array(opened, dtype=np.int64),
-        "open_contexts": np.array([agent._open[i] for i in opened]).reshape(len(opened), width),
-        "hops": np.array(
-            [[o, r, h] for (o, r), h in agent._relay.hops.items()], dtype=np.int64
-        ).reshape(-1, 3),
-        "arm": np.empty(0) if agent._arm is None else agent._arm[1],
+        **_observations("known", known),
+        **_observations("waiting", inbox.observations),
+        **_observations("arm", [] if agent._arm is None else [agent._arm]),
+        **_observations("held", [] if outbox is None else outbox.held),
+        **_observations("open", [Observation(agent.agent, i, x, 0.0, k) for i, (x, k) in opened]),
+        "hops": np.array(hops, dtype=np.int64).reshape(-1, 3),
+        "settled": np.array(list(agent._relay.settled.items()), dtype=np.int64).reshape(-1, 2),
+        "sample": agent._attachments.sample,
+        **({} if beliefs is None else beliefs.stored()),
     }
-    if agent._relay.settled:
-        arrays["settled"] = np.array(list(agent._relay.settled.items()), dtype=np.int64)
-    if isinstance(model, SummedModel):
-        arrays["sums"], arrays["summaries"] = model.sums, model.summaries
-        arrays["U"], arrays["delta"] = model.loadings.U, model.loadings.delta
-        if len(model.loadings.weight) > 1:
-            arrays["weight"] = model.loadings.weight
-    if agent._plan.learner is not None:
-        header["estimated"] = model.estimated if model else 0
-        arrays["sample"] = agent._attachments.sample
-    if agent._patience is not None:
-        header["arm_came"] = agent._arm_came
-    if not isinstance(agent.policy.say, Everything):
-        header["before"] = agent._speaker.before
-        arrays |= _untold(agent)
+    if outbox is not None:
+        arrays |= _untold(agent, outbox)
     return pack(header, arrays)
 
 
 def restored(data: bytes, policy: Policy, network: Network) -> "Agent":
     """Make the agent that was stored; other bytes, or another's, are a `StateError`."""
-    header, arrays = unpack(data)
+    version, header, arrays = unpack(data)
     for what, expected in [("policy", policy.fingerprint), ("network", network.fingerprint)]:
         if header.get(what) != expected:
             raise StateError(
@@ -140,66 +158,163 @@ def restored(data: bytes, policy: Policy, network: Network) -> "Agent":
             )
     try:
         agent = policy.agent(header["agent"], network)
-        _refill(agent, header, arrays)
-    except (
-        AttributeError,
-        LookupError,
-        OverflowError,
-        RemoteProtocolError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise StateError(f"the stored agent's contents make no sense: {error!r}") from error
+        if version == 1:
+            header, arrays = _upgraded(agent, header, arrays)
+        with np.errstate(all="ignore"):
+            _refill(agent, header, arrays)
+    except _SENSELESS as error:
+        raise _senseless(error) from error
     return agent
 
 
+def _senseless(error: BaseException) -> StateError:
+    return StateError(f"the stored agent's contents make no sense: {error!r}")
+
+
 def _refill(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
-    agent._round, agent._dim = as_count(header["round"], "round", least=0), header["dim"]
+    inbox, outbox, relay = agent._inbox, agent._outbox, agent._relay
+    agent._round = as_count(header["round"], "round", least=0, most=LAST_ROUND)
     agent._rng.bit_generator.state = header["rng"]
-    ends, origins = np.cumsum(arrays["sizes"]), arrays["origins"]
-    if (
-        ends[-1:].sum() != len(arrays["contexts"])
-        or arrays["blocks"].sum() > len(origins)
-        or not np.isin(origins, np.arange(len(agent.network))).all()
-        or (arrays["hops"] < [0, 1, 1]).any()
-    ):
-        raise ValueError("its arrays do not fit each other")
-    contexts = np.split(arrays["contexts"], ends)[:-1]
-    agent._observations = [
-        (int(o), frozen(x), float(y))
-        for o, x, y in zip(origins, contexts, arrays["rewards"], strict=True)
-    ]
+    agent._arm_came = as_count(header["arm_came"], "arm_came", least=0, most=LAST_ROUND)
+    if header["dim"] is not None:
+        inbox.settle(as_count(header["dim"], "dim"))
+    for one in _read(agent, "waiting", arrays):
+        inbox.add(one)
+    agent._arm = next(iter(_read(agent, "arm", arrays)), None)
     agent._open = {
-        int(i): frozen(x) for i, x in zip(arrays["open"], arrays["open_contexts"], strict=True)
+        as_count(one.round, "a decision's id", most=agent._round): (one.context, one.attached)
+        for one in _read(agent, "open", arrays)
     }
-    agent._relay.hops = {(int(o), int(r)): int(h) for o, r, h in arrays["hops"]}
-    settled = arrays.get("settled", np.empty((0, 2), dtype=np.int64))
-    agent._relay.settled = {int(o): as_count(int(r), "round") for o, r in settled}
-    if header["arm_round"] is not None:
-        agent._arm = (as_count(header["arm_round"], "round"), frozen(arrays["arm"]))
-    if agent._patience is not None:
-        agent._arm_came = as_count(header["arm_came"], "arm_came", least=0)
-    if not isinstance(agent.policy.say, Everything):
-        agent._speaker.before = as_count(header["before"], "before", least=0)
-        _take_back(agent, arrays)
-    _relearn(agent, header, arrays)
+    for origin, round_, hops in arrays["hops"].tolist():
+        as_count(origin, "origin", least=0, most=len(agent.network) - 1)
+        as_count(hops, "hops", most=agent.policy.ttl)
+        relay.hops.setdefault(origin, {})[as_count(round_, "round", most=LAST_ROUND)] = hops
+    relay.settled = {
+        as_count(o, "origin", least=0, most=len(agent.network) - 1): as_count(
+            r, "round", most=LAST_ROUND
+        )
+        for o, r in arrays["settled"].tolist()
+    }
+    agent._attachments = Attachments(agent._plan, sample=_sample(agent, arrays["sample"]))
+    if outbox is not None:
+        outbox.before = as_count(header["before"], "before", least=0, most=LAST_ROUND)
+        outbox.held = _read(agent, "held", arrays)
+        _take_back(agent, outbox, arrays)
+    fitted_at = as_count(header["fitted_at"], "fitted_at", least=0)
+    if "blocks" in arrays or "sums" in arrays:
+        beliefs = agent._new_beliefs()
+        if isinstance(beliefs, FactorBeliefs):
+            _replay(agent, beliefs, arrays, fitted_at)
+        else:
+            assert isinstance(beliefs, StatisticsBeliefs)
+            _resume(agent, beliefs, arrays, fitted_at)
+        agent._beliefs = beliefs
 
 
-def _untold(agent: "Agent") -> Arrays:
-    """Return what an agent has not told yet, and the digests that it has heard and not learnt."""
-    speaker, digests = agent._speaker, list(agent._inbox.digests.values())
-    ids, contexts, rewards = zip(*speaker.held, strict=True) if speaker.held else ((), (), ())
+def _replay(agent: "Agent", beliefs: FactorBeliefs, arrays: Arrays, fitted_at: int) -> None:
+    """Let beliefs learn what they had learnt, in the same batches."""
+    known = _read(agent, "known", arrays)
+    blocks = tuple(as_count(size, "a batch") for size in arrays["blocks"].tolist())
+    estimates = agent._plan.estimates
+    if sum(blocks) != len(known) or (estimates and blocks[:1] != (fitted_at,) and fitted_at):
+        raise ValueError(_NO_FIT)
+    beliefs.replay(known, blocks, fitted_at if estimates else 0)
+
+
+def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_at: int) -> None:
+    """Put statistics together again, and check that they can be."""
+    empty, sums, summaries = beliefs.hypotheses, arrays["sums"], arrays["summaries"]
+    U, delta, weight = arrays["U"], arrays["delta"], arrays["weight"]
+    if (
+        (sums.shape, summaries.shape) != (beliefs.sums.shape, beliefs.summaries.shape)
+        or weight.ndim != 1
+        or U.ndim != 3
+        or U.shape[:2] != delta.shape
+        or delta.shape != (len(weight), empty.delta.shape[1])
+        or not (weight > 0).all()
+        or abs(weight.sum() - 1) > 1e-9
+        or (delta < 0).any()
+        or max(np.abs(U).max(initial=0.0), delta.max(initial=0.0)) > LARGEST
+        or np.abs(summaries).max(initial=0.0) > LARGEST**2
+    ):
+        raise ValueError(_NO_FIT)
+    for origin, row in zip(empty.agents[0], sums, strict=True):
+        if row.any():
+            digest = checked(Digest(int(row[0]), int(origin), packed(row), np.empty(0), 1))
+            m = beliefs.features
+            scale = float(agent._plan.prior.K_z[origin, origin])
+            sound(digest, m=m, p=0, ridge=agent.policy.ridge, scale=scale)
+    beliefs.sums, beliefs.summaries = sums, summaries
+    beliefs.hypotheses = _hypotheses(agent, empty, U, delta, weight, fitted_at)
+
+
+def _hypotheses(
+    agent: "Agent", empty: Hypotheses, U: Array, delta: Array, weight: Array, fitted_at: int
+) -> Hypotheses:
+    if agent._plan.estimator is None:
+        if len(weight) != 1:
+            raise ValueError(_NO_FIT)
+        return empty
+    return empty.adopted(U, delta, weight, fitted_at, agent._plan.estimator.composition)
+
+
+def _observations(name: str, listed: Sequence[Observation]) -> Arrays:
+    """Lay out a list of observations as arrays."""
+    whose = [[one.origin, one.round, len(one.context), len(one.attached)] for one in listed]
     return {
-        "surprise_ids": np.array(list(speaker.surprise), dtype=np.int64),
-        "surprise": np.array(list(speaker.surprise.values())),
-        "waiting": np.array(speaker.waiting),
-        "held_ids": np.array(ids, dtype=np.int64),
-        "held_contexts": np.array(contexts).reshape(len(ids), -1 if ids else 0),
-        "held_rewards": np.array(rewards),
-        "told_sums": speaker.sums,
-        "told_summaries": speaker.summaries,
+        f"{name}_whose": np.array(whose, dtype=np.int64).reshape(-1, 4),
+        f"{name}_rewards": np.array([one.reward for one in listed], dtype=np.float64),
+        f"{name}_numbers": np.concatenate([np.empty(0), *(one.augmented for one in listed)]),
+    }
+
+
+def _read(agent: "Agent", name: str, arrays: Arrays) -> list[Observation]:
+    """Read what `_observations` returned; with d known, as contexts of d numbers have it."""
+    whose, rewards = arrays[f"{name}_whose"], arrays[f"{name}_rewards"]
+    numbers = as_floats(arrays[f"{name}_numbers"], "contexts")
+    if (whose[:, 2:] < 0).any():
+        raise ValueError(_NO_FIT)
+    ends = np.cumsum(whose[:, 2:].reshape(-1))
+    if ends[-1:].sum() != len(numbers) or len(whose) != len(rewards):
+        raise ValueError(_NO_FIT)
+    parts = np.split(numbers, ends)
+    listed = []
+    for (origin, round_, _, _), reward, x, k in zip(
+        whose.tolist(), as_floats(rewards, "rewards"), parts[:-1:2], parts[1::2], strict=True
+    ):
+        as_count(origin, "origin", least=0, most=len(agent.network) - 1)
+        as_count(round_, "round", least=0, most=LAST_ROUND)
+        one = Observation(origin, round_, frozen(x), float(reward), frozen(k))
+        if agent._inbox.dim is not None:
+            fitted = agent._inbox.fitted(one)
+            if fitted is None or not agent._inbox.admits(fitted.context, origin):
+                raise ValueError(_NO_FIT)
+            one = fitted
+        if name in ("known", "waiting") and np.isinf(agent._plan.lags[agent.agent, origin]):
+            raise ValueError(f"it has learnt from agent {origin}, whom it does not listen to")
+        listed.append(one)
+    return listed
+
+
+def _sample(agent: "Agent", sample: Array) -> Array:
+    dim, plan = agent._inbox.dim, agent._plan
+    expected = plan.attached(dim) + 2 if plan.frozen and dim is not None else 0
+    if sample.shape not in ((0,), (expected,)) or np.abs(sample).max(initial=0.0) > LARGEST:
+        raise ValueError(_NO_FIT)
+    return sample
+
+
+def _untold(agent: "Agent", outbox: Outbox) -> Arrays:
+    """Return what an agent has not told yet, and the digests that it has heard and not learnt."""
+    digests = list(agent._inbox.digests.values())
+    return {
+        "variance_ratio_ids": np.array(list(outbox.variance_ratio), dtype=np.int64),
+        "variance_ratio": np.array(list(outbox.variance_ratio.values())),
+        "untold": np.array(outbox.waiting),
+        "told_sums": outbox.sums,
+        "told_summaries": outbox.summaries,
         "newest": np.array(
-            [[*key, round_] for key, round_ in agent._inbox.relay.newest.items()], dtype=np.int64
+            [[*key, round_] for key, round_ in agent._digest_relay.newest.items()], dtype=np.int64
         ).reshape(-1, 3),
         "digests": np.array(
             [[d.origin, d.round, d.ttl, len(d.sums), len(d.summaries)] for d in digests],
@@ -211,70 +326,94 @@ def _untold(agent: "Agent") -> Arrays:
     }
 
 
-def _take_back(agent: "Agent", arrays: Arrays) -> None:
+def _take_back(agent: "Agent", outbox: Outbox, arrays: Arrays) -> None:
     """Read what `_untold` returned."""
-    speaker = agent._speaker
-    speaker.surprise = {
-        int(i): float(s) for i, s in zip(arrays["surprise_ids"], arrays["surprise"], strict=True)
+    inbox, dim = agent._inbox, agent._inbox.dim
+    ids, ratios = arrays["variance_ratio_ids"], arrays["variance_ratio"]
+    outbox.variance_ratio = {int(i): float(s) for i, s in zip(ids, ratios, strict=True)}
+    outbox.waiting = arrays["untold"].tolist()
+    outbox.sums, outbox.summaries = arrays["told_sums"], arrays["told_summaries"]
+    told = np.concatenate([outbox.sums, outbox.summaries])
+    agent._digest_relay.newest = {
+        (int(o), int(h)): as_count(r, "round", most=LAST_ROUND)
+        for o, h, r in arrays["newest"].tolist()
     }
-    speaker.waiting = arrays["waiting"].tolist()
-    speaker.held = [
-        (int(i), frozen(x), float(y))
-        for i, x, y in zip(
-            arrays["held_ids"], arrays["held_contexts"], arrays["held_rewards"], strict=True
-        )
-    ]
-    speaker.sums, speaker.summaries = arrays["told_sums"], arrays["told_summaries"]
-    agent._inbox.relay.newest = {(int(o), int(h)): int(r) for o, h, r in arrays["newest"]}
     ends = np.cumsum(arrays["digests"][:, 3:].reshape(-1))
-    if set(speaker.surprise) != set(agent._open) or ends[-1:].sum() != len(
-        arrays["digest_numbers"]
+    if (
+        set(outbox.variance_ratio) != set(agent._open)
+        or ends[-1:].sum() != len(arrays["digest_numbers"])
+        or not all(0 <= s <= LARGEST for s in [*outbox.variance_ratio.values(), *outbox.waiting])
+        or np.abs(told).max(initial=0.0) > LARGEST**2
     ):
-        raise ValueError("its arrays do not fit each other")
+        raise ValueError(_NO_FIT)
+    if outbox.sums.size:  # they must fit those of the next observation
+        beliefs = agent._new_beliefs()
+        assert isinstance(beliefs, StatisticsBeliefs)
+        expected = beliefs.sums.shape[1:], beliefs.summaries.shape[1:]
+        if (outbox.sums.shape, outbox.summaries.shape) != expected or not is_whole(
+            int(outbox.sums[0])
+        ):
+            raise ValueError(_NO_FIT)
     parts = np.split(arrays["digest_numbers"], ends)
     for (origin, round_, ttl, _, _), sums, summaries in zip(
         arrays["digests"].tolist(), parts[:-1:2], parts[1::2], strict=True
     ):
-        agent._inbox.digests[origin] = checked(Digest(round_, origin, sums, summaries, ttl))
+        as_count(origin, "origin", least=0, most=len(agent.network) - 1)
+        digest = checked(Digest(round_, origin, sums, summaries, ttl))
+        if np.isinf(agent._plan.lags[agent.agent, origin]) or not agent.policy.say.sums:
+            raise ValueError(_NO_FIT)
+        inbox.digests[origin] = digest if dim is None else inbox.check_digest(digest)
 
 
-def _relearn(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
-    """Learn again what a stored agent had learnt."""
-    blocks = arrays["blocks"].tolist()
-    estimated = 0
-    if agent._plan.learner is not None:
-        estimated = as_count(header["estimated"], "estimated", least=0)
-        agent._attachments = Attachments(agent._plan, sample=arrays["sample"])
-    if blocks and estimated not in (0, blocks[0]):
-        raise ValueError("its arrays do not fit each other")
-    if blocks:
-        model = agent._new_model(agent._dim)
-        assert isinstance(model, Model)
-        model.replay(agent._observations, blocks, estimated)
-        agent._model = model
-    if "sums" in arrays:
-        agent._model = _summed(agent, arrays, estimated)
-
-
-def _summed(agent: "Agent", arrays: Arrays, count: int) -> SummedModel:
-    """Put a stored model of sums together again."""
-    empty = agent._new_model(agent._dim)
-    if not isinstance(empty, SummedModel):
-        raise ValueError("its policy keeps no sums")
-    weight = arrays.get("weight", np.ones(1))  # of each K_z that it may be; without, there is one
-    view = np.zeros(len(weight), dtype=np.int64)
-    loadings = Loadings(arrays["U"], arrays["delta"], view, weight)
-    expected = (len(weight), *empty.loadings.delta.shape[1:])
-    fits = (arrays["sums"].shape, arrays["summaries"].shape) == (
-        empty.sums.shape,
-        empty.summaries.shape,
-    ) and loadings.U.shape[:2] == loadings.delta.shape == expected
-    if not fits or weight.ndim != 1 or not (weight > 0).all() or abs(weight.sum() - 1) > 1e-9:
-        raise ValueError("its arrays do not fit each other")
-    return replace(
-        empty,
-        sums=arrays["sums"],
-        summaries=arrays["summaries"],
-        loadings=loadings,
-        estimated=count,
+def _upgraded(agent: "Agent", header: dict[str, Any], old: Arrays) -> tuple[dict[str, Any], Arrays]:
+    """Lay out what version 1 stored as this version does."""
+    dim, blocks = header["dim"], old["blocks"].tolist()
+    ends = np.cumsum(old["sizes"])
+    if ends[-1:].sum() != len(old["contexts"]) or (old["sizes"] < 0).any():
+        raise ValueError(_NO_FIT)
+    rows = np.split(old["contexts"], ends)[:-1]
+    seen = [
+        Observation(int(o), 0, x, float(y))
+        for o, x, y in zip(old["origins"], rows, old["rewards"], strict=True)
+    ]
+    arm = []
+    if header["arm_round"] is not None:
+        arm = [Observation(agent._leader, int(header["arm_round"]), old["arm"], 0.0)]
+    opened = zip(old["open"].tolist(), old["open_contexts"], strict=True)
+    held = zip(
+        old.get("held_ids", np.empty(0)).tolist(),
+        old.get("held_contexts", np.empty((0, 0))),
+        old.get("held_rewards", np.empty(0)),
+        strict=True,
     )
+    learnt = sum(as_count(size, "a batch") for size in blocks)
+    if learnt > len(seen):
+        raise ValueError(_NO_FIT)
+    new = {
+        **_observations("known", seen[:learnt]),
+        **_observations("waiting", seen[learnt:]),
+        **_observations("arm", arm),
+        **_observations("held", [Observation(agent.agent, i, x, float(y)) for i, x, y in held]),
+        **_observations("open", [Observation(agent.agent, i, x, 0.0) for i, x in opened]),
+        "hops": old["hops"],
+        "settled": old.get("settled", np.empty((0, 2), dtype=np.int64)),
+        "sample": old.get("sample", np.empty(0)),
+        "variance_ratio_ids": old.get("surprise_ids", np.empty(0, dtype=np.int64)),
+        "variance_ratio": old.get("surprise", np.empty(0)),
+        "untold": old.get("waiting", np.empty(0)),
+        "weight": old.get("weight", np.ones(1)),
+    }
+    same = (
+        "sums", "summaries", "U", "delta", "told_sums", "told_summaries", "newest", "digests",
+        "digest_numbers",
+    )  # fmt: skip
+    new |= {name: old[name] for name in same if name in old}
+    if blocks:
+        new["blocks"] = old["blocks"]
+    return {
+        **header,
+        "dim": dim,
+        "arm_came": header.get("arm_came", 0),
+        "fitted_at": header.get("estimated", 0),
+        "before": header.get("before", 0),
+    }, new

@@ -175,7 +175,7 @@ class DisKernelPlayer:
             rows = np.arange(start, start + size)
             self._own[v].predict(np.zeros(size, dtype=np.int64), X[rows]).put(own, rows)
         return Belief(
-            known.mean + own.mean, own.std, known.logdet + own.logdet, known.count + own.count
+            known.mean + own.mean, own.variance, known.logdet + own.logdet, known.count + own.count
         )
 
     def _synchronise(self, t: int, dim: int) -> None:

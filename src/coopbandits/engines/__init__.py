@@ -3,41 +3,35 @@
 | engine | what | for |
 |---|---|---|
 | `exact` | Cholesky factors, shared where agents share their past | any kernel |
-| `statistics` | sums of fixed size for each agent | linear kernels, any number of rounds |
-| `sparse` | the same sums, of features that stand for K_x | any kernel, any number of rounds |
+| `statistics` | sufficient statistics of each agent | linear kernels, any number of rounds |
+| `sparse` | the same, of features that stand for K_x | any kernel, any number of rounds |
 | `messages` | real agents that exchange real bytes | the proof; agents that say less; continua |
 
 `exact`, `statistics` and `messages` take the same decisions; `sparse` takes them up to what its
-features leave out (docs/engines.md).
+features leave out and its laziness (docs/engines.md). `computations.py` is the table of what each
+engine may compute, of which the first that applies is taken.
 """
 
 from dataclasses import replace
 
 from coopbandits.arrays import Array, short
-from coopbandits.engines.by_lags import Beliefs, ByLags
+from coopbandits.engines.by_lags import ByLags
+from coopbandits.engines.computations import Case, Computation, computation_of
 from coopbandits.engines.engine import Algorithm, Engine, Simulation
 from coopbandits.engines.exchange import Exchange
-from coopbandits.engines.joint import JointWeights, hears_all
-from coopbandits.engines.late import LateSums
-from coopbandits.engines.learnt import LearntPosteriors
-from coopbandits.engines.lone import LoneFeatures, hears_nobody
-from coopbandits.engines.mixed import MixedSums
-from coopbandits.engines.pooled import PooledSums, factors
-from coopbandits.engines.shared import SharedPosteriors
+from coopbandits.engines.lazy import LAZINESS
 from coopbandits.errors import ParameterError
-from coopbandits.features import Basis, Exact, is_finite, reference
-from coopbandits.gp.compositions import ArmJointKernel, Hadamard
+from coopbandits.features import Exact, is_finite, reference
 from coopbandits.network import Network
 from coopbandits.policy import Plan, Policy, plan
 from coopbandits.protocol.links import Links
 from coopbandits.say import Everything
 
 ENGINES = ("exact", "statistics", "sparse", "messages")
-# By how much others' news may be late where posteriors are sparse: see `LateSums`.
-LATE = 0.1
 
 __all__ = [
     "ENGINES",
+    "LAZINESS",
     "Algorithm",
     "Engine",
     "Simulation",
@@ -57,6 +51,7 @@ def engine_for(
     seed: int,
     memory_limit: float,
     links: Links | None = None,
+    laziness: float = LAZINESS,
 ) -> Engine:
     """Make an engine by its name; "auto" chooses by the problem's size and the limit.
 
@@ -71,6 +66,7 @@ def engine_for(
         seed: Of the agents' own choices.
         memory_limit: In bytes.
         links: What becomes of messages; None where nothing does.
+        laziness: By what share others' news may be late where `sparse` views differ.
     """
     real = links is not None or not isinstance(policy.say, Everything)
     if name == "messages" or (name == "auto" and real):
@@ -85,16 +81,25 @@ def engine_for(
             f"engine={name!r} computes with news that everyone tells at once; {policy.name} has "
             f"say={short(policy.say)}, which real agents play: take engine='messages' or 'auto'"
         )
-    dim = contexts.shape[1]
+    case = Case(policy, plan(policy, network), contexts.shape[1], rounds, laziness)
     if name == "auto":
-        name = _chosen(policy, network, dim, rounds, memory_limit)
-    _check(name, policy, plan(policy, network))
+        name = _chosen(case, memory_limit)
+    _check(name, case)
     if name == "sparse" and policy.features is None:
         basis = Exact() if is_finite(policy.kernel) else reference(policy.kernel, contexts)
         policy = replace(policy, features=basis)
-    beliefs = _beliefs(name, policy, network, dim)
+        case = replace(case, policy=policy, plan=plan(policy, network))
+    computation = computation_of(name, case)
+    _check_memory(name, case, computation, memory_limit)
     return ByLags(
-        name, beliefs, policy, network, rounds=rounds, seed=seed, memory_limit=memory_limit
+        f"sparse, {computation.name}" if name == "sparse" else name,
+        computation.make(case),
+        policy,
+        network,
+        basis=None if name == "exact" else case.basis,
+        dim=case.dim,
+        rounds=rounds,
+        seed=seed,
     )
 
 
@@ -122,23 +127,13 @@ def continuum_engine(
 
 def applies(name: str, policy: Policy, worked_out: Plan) -> bool:
     """Tell whether an engine can play a policy."""
-    if name == "exact":
-        return policy.features is None
-    sums = (
-        isinstance(policy.compose, Hadamard)
-        and not worked_out.in_turn
-        and not worked_out.frozen
-        and not isinstance(worked_out.kernel, ArmJointKernel)
-    )
-    if name == "statistics":
-        return sums and is_finite(policy.kernel) and policy.features is None
-    return sums
+    return Case(policy, worked_out, 1, 1).applies(name)
 
 
-def _check(name: str, policy: Policy, worked_out: Plan) -> None:
-    if applies(name, policy, worked_out):
+def _check(name: str, case: Case) -> None:
+    if case.applies(name):
         return
-    if policy.features is not None and name != "sparse":
+    if case.policy.features is not None and name != "sparse":
         raise ParameterError(
             f"the policy has features=, which stand for its kernel: engine={name!r} would not use "
             "them; take engine='sparse' or 'messages', or a policy without them"
@@ -151,33 +146,26 @@ def _check(name: str, policy: Policy, worked_out: Plan) -> None:
     )
 
 
-def _chosen(policy: Policy, network: Network, dim: int, rounds: int, memory_limit: float) -> str:
+def _chosen(case: Case, memory_limit: float) -> str:
     """Choose by size: of what is exact and fits the fewest operations, else what is sparse."""
-    worked_out = plan(policy, network)
-    names = [name for name in ENGINES[:2] if applies(name, policy, worked_out)]
-    if not policy.act.judges or not names:
+    names = [name for name in ENGINES[:2] if case.applies(name)]
+    if not case.policy.act.judges or not names:
         return names[0] if names else "sparse"
-    made = {name: _beliefs(name, policy, network, dim) for name in names}
-    fit = [name for name in names if made[name].bytes_after(rounds) <= memory_limit]
+    made = {name: computation_of(name, case) for name in names}
+    fit = [name for name in names if made[name].memory(case) <= memory_limit]
     if fit:
-        return min(fit, key=lambda name: made[name].work(rounds))
-    return "sparse" if applies("sparse", policy, worked_out) else "exact"
+        return min(fit, key=lambda name: made[name].work(case))
+    return "sparse" if case.applies("sparse") else "exact"
 
 
-def _beliefs(name: str, policy: Policy, network: Network, dim: int) -> Beliefs:
-    worked_out = plan(policy, network)
-    if name == "exact":
-        if worked_out.learner is None or worked_out.frozen:
-            return SharedPosteriors(policy, worked_out)
-        return LearntPosteriors(policy, worked_out)
-    basis: Basis = Exact() if policy.features is None else policy.features
-    if name == "sparse" and hears_nobody(worked_out):
-        return LoneFeatures(policy, worked_out, basis, dim)
-    a = factors(worked_out)
-    if a is not None:
-        return PooledSums(policy, worked_out, basis, dim, a)
-    if name == "statistics" and hears_all(policy, worked_out):
-        return JointWeights(policy, worked_out, basis, dim)
-    if name == "sparse" and LATE:
-        return LateSums(policy, worked_out, basis, dim, LATE)
-    return MixedSums(policy, worked_out, basis, dim)
+def _check_memory(name: str, case: Case, computation: Computation, limit: float) -> None:
+    """Refuse a run whose beliefs need too many bytes, before it starts."""
+    needed = computation.memory(case) if case.policy.act.judges else 0.0
+    if needed > limit:
+        other = "take lag=1, or " if case.plan.in_turn else "take engine='sparse', or "
+        raise ParameterError(
+            f"{case.rounds} rounds of {case.policy.name} need about {needed / 1e9:.1f} GB for the "
+            f"{name} engine, above memory_limit={limit:.3g} bytes; raise the limit, "
+            + (other if name == "exact" else "or ")
+            + "play fewer rounds, a smaller ttl or a sparser network"
+        )

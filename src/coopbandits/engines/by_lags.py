@@ -1,48 +1,140 @@
 """The decisions of all agents in a faultless network, where the protocol is a matrix of lags.
 
-Who has heard what by when is known beforehand (`Plan.lags`), so no message needs to move. What an
-agent believes is up to a `Beliefs`: exact posteriors shared between agents (`shared.py`), exact
-posteriors under a learnt K_z (`learnt.py`), or sums of fixed size (`pooled.py`, `joint.py`,
-`mixed.py`, `late.py`, `lone.py`).
+Who has heard what by when is known beforehand (`Plan.lags`), so no message needs to move. What
+agents believe is up to a `SimulatedBeliefs`; features, the variance that they leave out, rating and
+following are the same for all of them and done here.
 """
 
 from typing import Protocol
 
 import numpy as np
 
-from coopbandits.act import FollowCentre, agent_rng, draws, first_best
+from coopbandits.act import FollowCentre, agent_rng, best_rows, draws, rated
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.engines.record import Record
-from coopbandits.engines.shared import SharedPosteriors
-from coopbandits.errors import ParameterError
-from coopbandits.gp.admission import admits, refusal
+from coopbandits.features import Basis
+from coopbandits.gp.compositions import refusal
 from coopbandits.gp.covariances import drawn
 from coopbandits.gp.posterior import Belief
 from coopbandits.network import Network
 from coopbandits.network.lags import transmissions
-from coopbandits.policy import Policy, plan
+from coopbandits.policy import Plan, Policy, plan
 from coopbandits.problems.problem import Round
 from coopbandits.protocol.messages import message_size
+from coopbandits.similarity import Views
+from coopbandits.similarity.mean_embedding import EmbeddingLearner
 
 
-class Beliefs(Protocol):
+class Record:
+    """All observations of a simulation, with sums of their summaries where K_z is estimated.
+
+    Attributes:
+        observed: (T, V, ·) the chosen contexts as the posterior takes them; where embeddings are
+            frozen that is with what was attached to each.
+        rewards: (T, V).
+        rows: (V,) which row of the last offer each agent chose.
+        features: (V, m) of the last choices, where beliefs are about features.
+        turns: Who chose when, in order: (round, agents).
+    """
+
+    def __init__(self, plan: Plan, rounds: int, dim: int) -> None:
+        V = len(plan.lags)
+        self._plan, self._dim = plan, dim
+        kept = dim + (plan.attached(dim) if plan.frozen else 0)
+        self.observed = np.zeros((rounds, V, kept))
+        self.rewards = np.zeros((rounds, V))
+        self.rows = np.full(V, -1)
+        self.features: Array = np.empty((V, 0))
+        self.turns: list[tuple[int, IntArray]] = []
+        self._samples: Array = np.empty((V, 0))
+        self._depth = depth(plan)
+        self._sums: Array = np.empty((self._depth, V, 0))
+
+    def asked(self, offer: Round) -> Array:
+        """Return a round's contexts as a kernel's posterior takes them: (M, ·)."""
+        if not self._plan.frozen:
+            return offer.contexts
+        mine = self._embeddings.asked(offer.agents, offer.contexts, self._samples)
+        return np.hstack([offer.contexts, mine[offer.agents]])
+
+    def add(self, t: int, turn: IntArray, offer: Round, rows: IntArray, asked: Array) -> None:
+        """Write down what the agents of a turn chose in round t.
+
+        Args:
+            t: The round.
+            turn: (n,) who chose.
+            offer: What was offered.
+            rows: (V,) of the offer.
+            asked: (M, ·) what beliefs were asked at: features, or contexts.
+        """
+        self.rows[turn] = rows[turn]
+        self.observed[t - 1, turn, : self._dim] = offer.contexts[rows[turn]]
+        self.rewards[t - 1, turn] = offer.rewards[rows[turn]]
+        if len(turn) == len(rows):
+            self.features = asked[rows]
+        self.turns.append((t, turn))
+        if self._plan.estimator is None:
+            return
+        learner = self._plan.estimator.learner
+        sampled = learner.sampled(offer.agents, offer.contexts, rows)
+        if self._plan.frozen:
+            self._samples = self._samples + sampled if self._samples.size else sampled
+            self.observed[t - 1, :, self._dim :] = self._embeddings.embedded(self._samples)
+            return
+        new = learner.summaries(offer.contexts[rows], sampled, self.rewards[t - 1])
+        if t == 1:
+            self._sums = np.zeros((self._depth, *new.shape))
+        self._sums[t % self._depth] = self._sums[(t - 1) % self._depth] + new
+
+    def views(self, t: int, agents: IntArray, lags: Array, me: IntArray) -> Views:
+        """Return what has arrived by the decisions of round t: (B, N), (B, N), (B,).
+
+        A lag of inf pads a row.
+        """
+        after = last_rounds(t, lags)
+        V, p = self._sums.shape[1:]
+        nothing = self._depth * V
+        table = np.vstack([self._sums.reshape(nothing, p), np.zeros((1, p))])
+        index = np.where(after > 0, after % self._depth * V + agents, nothing)
+        return Views.of(agents, me, table, index)
+
+    @property
+    def _embeddings(self) -> EmbeddingLearner:
+        assert self._plan.estimator is not None
+        learner = self._plan.estimator.learner
+        assert isinstance(learner, EmbeddingLearner)
+        return learner
+
+
+def depth(plan: Plan) -> int:
+    """Return for how many rounds sums are kept: as far back as any news is old, and one more."""
+    return int(plan.lags[np.isfinite(plan.lags)].max()) + 1
+
+
+def last_rounds(t: int, lags: Array) -> IntArray:
+    """Return the last round of each agent that has arrived by the decisions of round t; 0: none."""
+    return (t - np.minimum(lags, t)).astype(np.int64)
+
+
+class SimulatedBeliefs(Protocol):
     """What the agents of a simulation believe."""
-
-    def bytes_after(self, rounds: int) -> float:
-        """How much memory it takes at most, after so many rounds."""
-        ...
-
-    def work(self, rounds: int) -> float:
-        """How many operations so many rounds take, roughly."""
-        ...
-
-    def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
-        """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
-        ...
 
     @property
     def refreshes(self) -> int:
         """A number that grows whenever some agent's K_z is estimated again."""
+        ...
+
+    def learn(self, t: int, record: Record) -> None:
+        """Learn what has arrived by the decisions of round t."""
+        ...
+
+    def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
+        """Return beliefs at all rows of a round's offer whose agents judge.
+
+        Args:
+            offer: Of the round that was learnt up to.
+            asked: (M, ·) the rows' features; x̃ itself, where beliefs are about no features.
+            judging: (V,).
+        """
         ...
 
     def similarity(self) -> Array:
@@ -56,48 +148,40 @@ class ByLags:
     def __init__(
         self,
         name: str,
-        beliefs: Beliefs,
+        beliefs: SimulatedBeliefs,
         policy: Policy,
         network: Network,
         *,
+        basis: Basis | None,
+        dim: int,
         rounds: int,
         seed: int,
-        memory_limit: float,
     ) -> None:
         self.name = name
         self.listens: BoolArray = np.isfinite(policy.listen.lags(network, policy.ttl))
-        self._policy, self._plan = policy, plan(policy, network)
+        self._policy, self._plan, self._basis = policy, plan(policy, network), basis
         self._rngs = [agent_rng(seed, v) for v in range(len(network))]
         self._beliefs = beliefs
-        needed = beliefs.bytes_after(rounds) if policy.act.judges else 0.0
-        if needed > memory_limit:
-            other = "take lag=1, or " if self._plan.in_turn else "take engine='sparse', or "
-            raise ParameterError(
-                f"{rounds} rounds of {policy.name} need about {needed / 1e9:.1f} GB for the "
-                f"{name} engine, above memory_limit={memory_limit:.3g} bytes; raise the limit, "
-                + (other if name == "exact" else "or ")
-                + "play fewer rounds, a smaller ttl or a sparser network"
-            )
-        self._record = Record(self._plan, rounds)
+        self._record = Record(self._plan, rounds, dim)
         self._messages = transmissions(self._plan.carrier, policy.ttl, rounds)
+        self._message_size = message_size(dim, self._plan.attached(dim))
 
     def play(self, t: int, offer: Round) -> IntArray:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""
-        if not admits(self._plan.prior, self._policy.ridge, offer.agents, offer.contexts):
+        if not self._plan.prior.admits(self._policy.ridge, offer.agents, offer.contexts):
             raise refusal(offer.contexts, self._policy.ridge)
         agents = np.arange(len(self._rngs))
         rows = np.empty(len(agents), dtype=np.int64)
         for turn in agents[:, None] if self._plan.in_turn else agents[None, :]:
-            rows[turn] = self._choose(t, offer, turn)
-            self._record.add(t, turn, offer, rows)
-            if self._plan.in_turn and isinstance(self._beliefs, SharedPosteriors):
-                self._beliefs.learn_now(turn, t, self._record)
+            asked = self._asked(offer)
+            rows[turn] = self._choose(t, offer, asked, turn)
+            self._record.add(t, turn, offer, rows, asked)
         return rows
 
     def traffic(self, t: int) -> tuple[int, int]:
         """Return the messages and the bytes that crossed all edges in round t."""
         messages = int(self._messages[t - 1])
-        return messages, messages * message_size(self._record.width)
+        return messages, messages * self._message_size
 
     @property
     def refreshes(self) -> int:
@@ -108,23 +192,58 @@ class ByLags:
         """Return what each agent takes the others' news to be worth: (V, V)."""
         return self._beliefs.similarity()
 
-    def _choose(self, t: int, offer: Round, turn: IntArray) -> IntArray:
+    def _asked(self, offer: Round) -> Array:
+        """Return what beliefs are asked at: features, once a decision, or x̃."""
+        if not self._policy.act.judges:
+            return offer.contexts
+        if self._basis is None:
+            return self._record.asked(offer)
+        return self._basis.features(self._policy.kernel, offer.contexts)
+
+    def _choose(self, t: int, offer: Round, asked: Array, turn: IntArray) -> IntArray:
         """Choose a row for each agent of this turn."""
         chosen = np.full(len(self._rngs), -1)
         follows = self._plan.leader_lags < t
         if follows[turn].any():
             followers = turn[follows[turn]]
             chosen[followers] = self._follow(t, offer, followers)
-        if self._policy.act.judges:
+        if self._policy.act.judges and self._record.turns:
             judging = np.zeros(len(chosen), dtype=np.bool_)
             judging[turn] = ~follows[turn]
-            asked = self._record.asked(offer)
-            belief = self._beliefs.believe(t, offer, asked, judging, self._record)
+            belief = self._believe(t, offer, asked, judging)
             knows = judging & (belief.count[offer.starts] > 0)
-            chosen[knows] = self._judge(offer, belief, knows)[knows]
+            chosen[knows] = self._rated(offer, belief, knows)[knows]
         for v in turn[chosen[turn] < 0]:  # knows nothing, or acts at random
             chosen[v] = offer.starts[v] + self._rngs[v].integers(offer.sizes[v])
         return chosen[turn]
+
+    def _believe(self, t: int, offer: Round, asked: Array, judging: BoolArray) -> Belief:
+        """Learn what has arrived, and ask."""
+        self._beliefs.learn(t, self._record)
+        belief = self._beliefs.predict(offer, asked, judging)
+        if self._basis is None:
+            return belief
+        return belief.with_residual(self._plan.prior, offer.agents, offer.contexts, asked)
+
+    def _rated(self, offer: Round, belief: Belief, knows: BoolArray) -> IntArray:
+        """Return the row that each agent rates best: (V,), right for those that know something."""
+        policy, agents, deviations = self._policy, offer.agents, None
+        if draws(policy.act):
+            assert belief.covariance is not None
+            normals = np.zeros(len(agents))
+            for v in np.flatnonzero(knows):
+                normals[agents == v] = self._rngs[v].standard_normal(offer.sizes[v])
+            prior = self._plan.prior.diagonal(agents, offer.contexts)
+            deviations = drawn(belief.covariance, prior, agents, normals)
+        scores, _ = rated(
+            policy.act,
+            policy.width,
+            belief,
+            ridge=policy.ridge,
+            union_bound=self._plan.union_bound[agents],
+            drawn=deviations,
+        )
+        return best_rows(scores, offer.starts, offer.sizes)
 
     def _follow(self, t: int, offer: Round, followers: IntArray) -> IntArray:
         """Choose what is nearest to the last arm that each follower has heard of: (F,)."""
@@ -139,34 +258,3 @@ class ByLags:
             return starts + np.array([act.follow(*p) for p in zip(arms, offered, strict=True)])
         rows, real = offer.padded(followers)
         return starts + act.follow_each(arms, offer.contexts[rows], real)
-
-    def _judge(self, offer: Round, belief: Belief, knows: BoolArray) -> IntArray:
-        """Return the row that each agent rates best: (V,), right for those that know something."""
-        width = self._policy.width.factor(
-            logdet=belief.logdet,
-            count=belief.count,
-            ridge=self._policy.ridge,
-            agents=self._plan.union_bound[offer.agents],
-        )
-        std = self._drawn(offer, belief, knows) if draws(self._policy.act) else belief.std
-        scores = self._policy.act.score(belief.mean, std, width)
-        padded = np.full((len(offer.sizes), int(offer.sizes.max())), -np.inf)
-        padded[offer.agents, np.arange(len(scores)) - offer.starts[offer.agents]] = scores
-        return offer.starts + first_best(padded)
-
-    def _drawn(self, offer: Round, belief: Belief, knows: BoolArray) -> Array:
-        """Draw jointly for each agent that knows something, from its own numbers: (M,)."""
-        deviations = np.zeros(len(offer.agents))
-        rows = np.flatnonzero(knows[offer.agents])
-        if rows.size:
-            agents = offer.agents[rows]
-            assert belief.covariance is not None
-            deviations[rows] = drawn(
-                belief.covariance[rows],
-                self._plan.prior.diagonal(agents, offer.contexts[rows]),
-                agents,
-                np.concatenate(
-                    [self._rngs[v].standard_normal(offer.sizes[v]) for v in np.flatnonzero(knows)]
-                ),
-            )
-        return deviations

@@ -1,4 +1,7 @@
-"""Real agents that exchange real messages: shows that the others are right, and plays continua."""
+"""Real agents that exchange real messages: shows that the others are right, and plays continua.
+
+A `Wire` carries the messages: sent, lost, late, delivered, as `protocol/links.py` says.
+"""
 
 from collections.abc import Callable
 
@@ -6,7 +9,6 @@ import numpy as np
 
 from coopbandits.agent import Agent
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.engines.wire import Count, Wire
 from coopbandits.network import Network
 from coopbandits.policy import Policy, plan
 from coopbandits.problems.continuum import ContinuumRound
@@ -14,6 +16,7 @@ from coopbandits.problems.problem import Round
 from coopbandits.protocol.digests import Digest, News
 from coopbandits.protocol.links import Links
 from coopbandits.protocol.messages import Message
+from coopbandits.protocol.wire import Count, Wire
 
 
 class Exchange:
@@ -47,6 +50,7 @@ class Exchange:
         def pull(v: int) -> list[News]:
             agent = self._agents[v]
             decision = agent.decide(offer.contexts[offer.agents == v])
+            assert decision.index is not None
             rows[v] = int(offer.starts[v]) + decision.index
             return agent.reward(decision.id, float(offer.rewards[rows[v]]))
 

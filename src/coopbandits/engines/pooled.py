@@ -1,4 +1,4 @@
-r"""Posteriors from sums, where agents that count for each other differ by a factor at most.
+r"""Pooled sufficient statistics, where agents that count for each other differ by a factor.
 
 Where K_z between agents that are no strangers is a_v·a_u, as it is for `Alone`, `Same` and
 `Clusters`, θ_v = a_v·g: all that has been heard is about one g, and what it says is a product of a
@@ -15,27 +15,20 @@ import numpy as np
 
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.engines.record import Record
-from coopbandits.engines.sums import Sums
-from coopbandits.features import Basis
-from coopbandits.gp.compositions import JointKernel
+from coopbandits.engines.by_lags import Record, depth
+from coopbandits.engines.views import BATCH
 from coopbandits.gp.covariances import own_products
-from coopbandits.gp.posterior import Belief, deviation
-from coopbandits.gp.residual import residual_covariance, residual_variance
-from coopbandits.gp.statistics import Statistics, half
-from coopbandits.gp.weights import solved
+from coopbandits.gp.posterior import Belief
+from coopbandits.gp.statistics import RollingStatistics, Statistics, half, solved
 from coopbandits.policy import Plan, Policy
 from coopbandits.problems.problem import Round
-
-# Groups are worked on in batches of about this many numbers.
-_BATCH = 300_000
 
 
 def factors(plan: Plan) -> Array | None:
     """Return a with K_z = a_v·a_u among agents that are no strangers, or None: (V,)."""
-    if plan.learner is not None or not isinstance(plan.kernel, JointKernel):
+    K_z = plan.K_z
+    if K_z is None:
         return None
-    K_z = plan.kernel.K_z
     a = np.sqrt(np.maximum(np.diagonal(K_z), 0.0))
     # who is wholly alike to v is wholly alike to everyone else who is: K_z is a kernel
     product = np.outer(a, a)
@@ -43,14 +36,17 @@ def factors(plan: Plan) -> Array | None:
     return None if unlike.any() else a
 
 
-class PooledSums:
+class PooledStatistics:
     """Every agent's posterior from the sums of all that it has heard."""
 
     refreshes = 0
 
-    def __init__(self, policy: Policy, plan: Plan, basis: Basis, dim: int, a: Array) -> None:
+    def __init__(self, policy: Policy, plan: Plan, m: int) -> None:
+        a = factors(plan)
+        assert a is not None
         self._policy, self._plan, self._a = policy, plan, a
-        self._sums = Sums(plan, policy.kernel, basis, dim)
+        self._sums = RollingStatistics(len(plan.lags), m, depth(plan))
+        self._round = 0
         kinds, self._kind = np.unique(plan.lags, axis=0, return_inverse=True)
         self._kind = self._kind.reshape(-1)
         self._kinds = len(kinds)
@@ -58,37 +54,25 @@ class PooledSums:
             int(lag): _sparse_or_dense(kinds == lag) for lag in np.unique(kinds[np.isfinite(kinds)])
         }
 
-    def bytes_after(self, rounds: int) -> float:
-        """How much memory the sums take, with one group's factor; T does not matter."""
-        V, m = len(self._plan.lags), self._sums.m
-        table = 8.0 * (V + self._kinds) * (m * (m + 1) / 2 + m + 1)
-        return self._sums.bytes + table + 8.0 * (3 * _BATCH + 3 * (m + 64) ** 2)
+    def learn(self, t: int, record: Record) -> None:
+        """Learn what has arrived by the decisions of round t."""
+        self._sums.add(t - 1, record.features, record.rewards[t - 2])
+        self._round = t
 
-    def work(self, rounds: int) -> float:
-        """How many operations so many rounds take, roughly."""
-        V, m = len(self._plan.lags), self._sums.m
-        heard = float(np.isfinite(self._plan.lags).sum())
-        return rounds * (1e6 + heard * m * m + V * (3e4 + 8 * m * m) + self._kinds * (m + 8.0) ** 3)
-
-    def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
-        """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
+    def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
+        """Return beliefs at all rows of a round's offer whose agents judge: (M, m), (V,)."""
         joint = draws(self._policy.act)
         belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if joint else 0)
-        if t == 1:
-            return belief
-        self._sums.add(t - 1, record)
-        phi = self._sums.features(X)
         m, ridge = self._sums.m, self._policy.ridge
-        beyond = residual_variance(self._plan.prior, offer.agents, X, phi)
         # each kind's rows together, padded to as many as its largest has
         wanted = np.flatnonzero(judging[offer.agents])
         wanted = wanted[np.argsort(self._kind[offer.agents[wanted]], kind="stable")]
         kinds, first, counts = np.unique(
             self._kind[offer.agents[wanted]], return_index=True, return_counts=True
         )
-        totals = self._totals(t, kinds)
+        totals = self._totals(kinds)
         cell = half(m)[2]
-        size = max(1, int(_BATCH // (m + int(counts.max(initial=1)) + 1) ** 2))
+        size = max(1, int(BATCH // (m + int(counts.max(initial=1)) + 1) ** 2))
         for start in range(0, len(kinds), size):
             some = slice(start, start + size)
             K = int(counts[some].max())
@@ -96,7 +80,9 @@ class PooledSums:
             rows = wanted[at]
             total = totals[some]
             A = total[:, 1 + m :][:, cell] + ridge * np.eye(m)
-            mean, Z, logdet = solved(A, total[:, 1 : 1 + m], phi[rows], np.zeros(len(rows)), ridge)
+            mean, Z, logdet = solved(
+                A, total[:, 1 : 1 + m], asked[rows], np.zeros(len(rows)), ridge
+            )
             real = np.arange(K) < counts[some, None]
             rows = rows[real]
             agents, scale = offer.agents[rows], self._a[offer.agents[rows]]
@@ -105,12 +91,9 @@ class PooledSums:
             covariance = None
             if joint:
                 covariance = ridge * own_products(scale[:, None] * Z[real], agents)
-                covariance += residual_covariance(
-                    self._plan.prior, agents, X[rows], phi[rows], beyond[rows]
-                )
             Belief(
                 scale * mean[real],
-                deviation(scale**2 * spread + beyond[rows]),
+                scale**2 * spread,
                 logdet[group],
                 total[group, 0].astype(np.int64),
                 covariance,
@@ -119,12 +102,12 @@ class PooledSums:
 
     def similarity(self) -> Array:
         """Return K_z where agents learn from each other, 0 elsewhere: (V, V)."""
-        assert isinstance(self._plan.kernel, JointKernel)
-        return np.where(np.isfinite(self._plan.lags), self._plan.kernel.K_z, 0.0)
+        assert self._plan.K_z is not None
+        return np.where(np.isfinite(self._plan.lags), self._plan.K_z, 0.0)
 
-    def _totals(self, t: int, kinds: IntArray) -> Array:
+    def _totals(self, kinds: IntArray) -> Array:
         """Return the sums of all that kinds of agents have heard: count, c, half of A's cells."""
-        m = self._sums.m
+        m, t = self._sums.m, self._round
         i, j, _ = half(m)
         a = self._a[:, None]
         total = np.zeros((len(kinds), 1 + m + len(i)))

@@ -1,100 +1,179 @@
-"""Whom does each agent's belief depend on? Views, cut down to those who count."""
+r"""Each agent's own view, from sufficient statistics, for any K_z = UUᵀ + diag(δ).
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+Agents that are no strangers to the asking one are few once groups are settled: each view is cut
+down to them and to the parts they share, and views of like size are worked on together
+(`similarity/hypotheses.py`, `gp/weights.py`).
+"""
 
 import numpy as np
 
+from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.engines.estimates import Estimates
-from coopbandits.gp.statistics import pairs
+from coopbandits.engines.by_lags import Record, depth, last_rounds
+from coopbandits.gp.mixture import Mixture
+from coopbandits.gp.posterior import Belief
+from coopbandits.gp.statistics import RollingStatistics, Statistics, log_product, unpacked
+from coopbandits.gp.weights import OwnPart, Weights
+from coopbandits.policy import Plan, Policy
+from coopbandits.problems.problem import Round
+from coopbandits.similarity.hypotheses import Batch, Hypotheses, batches
+
+# Beliefs are worked on in batches of about this many numbers.
+BATCH = 300_000
+# A view of more than this share of all agents is as wide as all of them.
+_WIDE = 0.3
+# With more features than this, one matrix for each agent takes longer than one for each view.
+_NARROW = 24
 
 
-@dataclass(frozen=True, eq=False)
-class CutViews:
-    """Some agents' views, cut down: whose (B,), agents and lags (B, N), me (B,), U, δ.
+class AllViews:
+    """What K_z may be in the views of all agents, and after how many rounds each hears whom.
 
-    An agent to which K_z may be one of several has a view for each, of that weight (B,). `wide`
-    views have a column for each of all agents, in order.
+    Attributes:
+        hypotheses: Of all agents.
+        lags: (V, N) inf pads a row.
+        refreshes: How many estimates there have been.
     """
 
-    whose: IntArray
-    agents: IntArray
-    lags: Array
-    me: IntArray
-    U: Array
-    delta: Array
-    weight: Array
-    wide: bool = False
+    def __init__(self, policy: Policy, plan: Plan, *, most: int | None = None) -> None:
+        """Start with the K_z that is given, of `most` parts, or with none that is estimated."""
+        self._plan, everyone = plan, np.arange(len(plan.lags))
+        self.hypotheses = Hypotheses.of(plan.lags, everyone, plan.K_z, most=most)
+        self.lags = np.take_along_axis(plan.lags, self.hypotheses.agents, axis=1)
+        self.refreshes = 0
 
-    @cached_property
-    def pairs(self) -> Array:
-        """(B, r(r + 1)/2, N) the different numbers of each U_uU_uᵀ."""
-        return np.ascontiguousarray(np.swapaxes(pairs(self.U), 1, 2))
+    def refresh(self, t: int, record: Record) -> IntArray:
+        """Estimate K_z again for the agents for whom it is due, and return them."""
+        if self._plan.estimator is None:
+            return np.empty(0, dtype=np.int64)
+        old = self.hypotheses
+        self.hypotheses, due = old.refreshed(
+            self._plan.estimator,
+            np.maximum(t - self.lags, 0.0).sum(axis=1).astype(np.int64),
+            lambda some: record.views(t, old.agents[some], self.lags[some], old.me[some]),
+        )
+        self.refreshes += len(due)
+        return due
 
-    def after(self, t: int) -> IntArray:
-        """The last round of each agent that has arrived by the decisions of round t: (B, N)."""
-        return (t - np.minimum(self.lags, t)).astype(np.int64)
+    def lags_of(self, batch: Batch) -> Array:
+        """Return the lags of some hypotheses' agents, inf where padded: (b, n)."""
+        lags = np.take_along_axis(self.lags[batch.whose], batch.columns, axis=1)
+        return np.where(batch.real, lags, np.inf)
 
-    def widened(self, V: int) -> "CutViews":
-        """Lay the views out with a column for each of V agents."""
-        B, _, r = self.U.shape
-        row, column = np.nonzero(np.isfinite(self.lags))
-        at = row, self.agents[row, column]
-        lags, delta, U = np.full((B, V), np.inf), np.zeros((B, V)), np.zeros((B, V, r))
-        lags[at], delta[at], U[at] = (
-            self.lags[row, column], self.delta[row, column], self.U[row, column]
-        )  # fmt: skip
-        agents = np.broadcast_to(np.arange(V), (B, V))
-        return CutViews(self.whose, agents, lags, self.whose, U, delta, self.weight, wide=True)
-
-
-# Do so many views go together, of which the smallest has N agents and the largest N', and r parts?
-Fits = Callable[[int, int, int, int], bool]
+    def similarity(self) -> Array:
+        """Return what each agent takes the others' news to be worth: (V, V)."""
+        if self._plan.K_z is not None:
+            return np.where(np.isfinite(self._plan.lags), self._plan.K_z, 0.0)
+        return self.hypotheses.rows(len(self.lags))
 
 
-def cut_down(estimates: Estimates, fits: Fits) -> list[CutViews]:
-    """Cut each view down to those it is linked to, and put views of like size together."""
-    linked = estimates.linked & np.isfinite(estimates.lags[estimates.whose])
-    used = ((estimates.U != 0) & linked[..., None]).any(axis=1)
-    N, r = linked.sum(axis=1), used.sum(axis=1)
-    own = ((estimates.delta > 0) & linked).any(axis=1)
-    order = np.lexsort([N, own, r])
-    cut: list[CutViews] = []
-    start = 0
-    while start < len(order):
-        first = order[start]
-        end = start + 1
-        while end < len(order):
-            last = order[end]
-            if (r[last], own[last]) != (r[first], own[first]):
-                break
-            if not fits(end + 1 - start, int(N[first]), int(N[last]), int(r[first])):
-                break
-            end += 1
-        most = int(N[order[end - 1]])
-        cut.append(_part(estimates, order[start:end], linked, used, most, int(r[first])))
-        start = end
-    return cut
+class OwnStatistics:
+    """Every agent's posterior from the statistics of those it has heard from."""
 
+    def __init__(self, policy: Policy, plan: Plan, m: int) -> None:
+        self._policy = policy
+        self._sums = RollingStatistics(len(plan.lags), m, depth(plan))
+        self._views = AllViews(policy, plan)
+        self._batches: list[Batch] = []
+        self._round = 0
 
-def _part(
-    estimates: Estimates, some: IntArray, linked: BoolArray, used: BoolArray, N: int, r: int
-) -> CutViews:
-    """Cut down some hypotheses, all of r parts and up to N agents."""
-    whose = estimates.whose[some]
-    first = np.argsort(~linked[some], axis=1, kind="stable")[:, :N]
-    columns = np.argsort(~used[some], axis=1, kind="stable")[:, :r]
-    rows = np.arange(len(some))[:, None]
-    real = linked[some][rows, first]
-    U = estimates.U[some][rows[..., None], first[..., None], columns[:, None, :]]
-    return CutViews(
-        whose=whose,
-        agents=estimates.agents[whose][rows, first],
-        lags=np.where(real, estimates.lags[whose][rows, first], np.inf),
-        me=(first == estimates.me[whose][:, None]).argmax(axis=1),
-        U=U * real[..., None],
-        delta=estimates.delta[some][rows, first] * real,
-        weight=estimates.weight[some],
-    )
+    @property
+    def refreshes(self) -> int:
+        """A number that grows whenever some agent's K_z is estimated again."""
+        return self._views.refreshes
+
+    def learn(self, t: int, record: Record) -> None:
+        """Learn what has arrived by the decisions of round t."""
+        changed = self._views.refresh(t, record)
+        self._sums.add(t - 1, record.features, record.rewards[t - 2])
+        self._round = t
+        if changed.size or not self._batches:
+            self._batches = self._cut_down()
+
+    def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
+        """Return beliefs at all rows of a round's offer whose agents judge: (M, m), (V,)."""
+        joint, ridge = draws(self._policy.act), self._policy.ridge
+        mixture = Mixture(len(offer.agents), int(offer.sizes.max()) if joint else 0)
+        for batch in self._batches:
+            if not judging[batch.whose].any():
+                continue
+            rows, real = offer.padded(batch.whose)
+            weights, count = self._pooled(batch)
+            mean, Z, logdet = weights.ask(asked[rows])
+            view, column = np.nonzero(real)
+            covariance = None
+            if joint:
+                covariance = ridge * (Z @ np.swapaxes(Z, 1, 2))[view, column] * real[view]
+            belief = Belief(
+                mean[view, column],
+                ridge * np.einsum("bkd,bkd->bk", Z, Z)[view, column],
+                logdet[view],
+                count[view],
+                covariance,
+            )
+            weight = batch.weight[view]
+            mixture.add(belief, rows[view, column], view=view, column=column, weight=weight)
+        return mixture.belief()
+
+    def similarity(self) -> Array:
+        """Return what each agent takes the others' news to be worth: (V, V)."""
+        return self._views.similarity()
+
+    def _pooled(self, batch: Batch) -> tuple[Weights, IntArray]:
+        """Pool all that has arrived, and count it."""
+        if batch.wide:
+            return self._pooled_wide(batch)
+        after = last_rounds(self._round, self._views.lags_of(batch))
+        statistics = self._sums.statistics(after, batch.agents, spectrum=bool(batch.delta.any()))
+        weights = Weights.pooled(batch.U, batch.delta, batch.me, statistics, self._policy.ridge)
+        return weights, statistics.n.sum(axis=1).astype(np.int64)
+
+    def _pooled_wide(self, batch: Batch) -> tuple[Weights, IntArray]:
+        """Pool what has arrived where nearly everyone counts: columns are all V agents in order.
+
+        What an agent has sent is then the same for all who have it, and
+        S̃ = Σ_k s_k/(1 + cs_k) q_kq_kᵀ is a product of one small matrix for each agent with the
+        views' numbers.
+        """
+        ridge, m, B, t = self._policy.ridge, self._sums.m, len(batch.whose), self._round
+        every, pairs = self._views.lags_of(batch), batch.pairs
+        rows = np.arange(B)
+        share = batch.delta / ridge
+        share[rows, batch.me] = 0.0
+        lags = np.unique(every[np.isfinite(every)]).astype(np.int64)
+        blocks = np.zeros((B, pairs.shape[1], m * (m + 1) // 2))
+        c, logdet, count = np.zeros((B, batch.U.shape[2], m)), np.zeros(B), np.zeros(B)
+        for lag in lags:
+            if t - lag < 1:
+                continue
+            here = every == lag
+            sums = Statistics.of(self._sums.rows(t - lag), m)
+            weight, loading = pairs, batch.U
+            if len(lags) > 1:
+                weight, loading = weight * here[:, None, :], loading * here[..., None]
+            count += here @ sums.n
+            if not share.any():
+                blocks += weight @ sums.packed
+                c += np.swapaxes(loading, 1, 2) @ sums.b
+                continue
+            s, Q, projected, outer = self._sums.spread(t - lag)
+            grown = 1.0 + share[..., None] * s
+            S = np.swapaxes(np.swapaxes(s / grown, 0, 1) @ outer, 0, 1)
+            b = np.swapaxes(np.swapaxes(projected / grown, 0, 1) @ np.swapaxes(Q, 1, 2), 0, 1)
+            blocks += weight @ S
+            c += np.swapaxes(loading, 1, 2) @ b
+            logdet += (log_product(grown) * here).sum(axis=1)
+        mine = Statistics.of(self._sums.rows(t - 1)[batch.whose], m)
+        own = OwnPart(batch.U[rows, batch.me], batch.delta[rows, batch.me], mine.S, mine.b)
+        return Weights.of(*unpacked(blocks, c), own, logdet, ridge), count.astype(np.int64)
+
+    def _cut_down(self) -> list[Batch]:
+        V, m = len(self._views.lags), self._sums.m
+        widest = _WIDE * V if m <= _NARROW else np.inf
+
+        def fits(views: int, fewest: int, most: int, r: int) -> bool:
+            numbers = views * (most * (m + 1) ** 2 + ((r + 1) * m + 9) ** 2)
+            return bool((widest < fewest) == (widest < most) and numbers <= BATCH)
+
+        cut = batches(self._views.hypotheses, fits)
+        return [batch.widened(V) if widest < batch.agents.shape[1] else batch for batch in cut]

@@ -23,8 +23,13 @@ import numpy as np
 
 from coopbandits.arms import ActiveDimensions, as_arms
 from coopbandits.arrays import Array, BoolArray, IntArray, short
-from coopbandits.errors import ParameterError
+from coopbandits.errors import NonFiniteError, ParameterError
+from coopbandits.gp.covariances import own_rows
 from coopbandits.kernels import STEP, Kernel, diagonal_gradient_of, gradient_of
+
+# σ² is a difference of numbers of size K(x̃, x̃), and as small as λ/n: its relative error is about
+# 1e-16·n·K/λ. Beyond this ratio too few digits are left.
+LARGEST_RATIO = 1e10
 
 
 @runtime_checkable
@@ -119,6 +124,16 @@ class JointKernel:
         share = share_of(self.composition, self.K_z[u, u], lambda: self.kernel.diagonal(X))
         return share[..., None] * diagonal_gradient_of(self.kernel, X)
 
+    def admits(self, ridge: float, u: IntArray, X: Array) -> bool:
+        """Tell whether contexts can be learnt from and asked about: (m,), (m, d).
+
+        K(x̃, x̃)/λ must leave digits for a Cholesky factor; by Cauchy-Schwarz that bounds K between
+        contexts too. A kernel that cannot take such contexts (their dimension, an arm) raises here.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            self(u[:1], X[:1], u[:1], X[:1])
+            return bool((self.diagonal(u, X) <= LARGEST_RATIO * ridge).all())
+
     @property
     def related(self) -> BoolArray:
         """Which agents can tell each other anything: (V, V)."""
@@ -188,3 +203,42 @@ def share_of(composition: Composition, K_z: Array, K_x: Callable[[], Array]) -> 
     step = STEP * np.maximum(1.0, np.abs(at))
     above, below = composition.combine(K_z, at + step), composition.combine(K_z, at - step)
     return (above - below) / (2 * step)
+
+
+def refusal(X: Array, ridge: float) -> NonFiniteError:
+    """Say why contexts are not admitted."""
+    return NonFiniteError(
+        f"the kernel is too large beside the ridge {ridge:g} for some contexts (their largest "
+        f"entry is {np.abs(X).max():.3g}); scale the contexts down, or take a larger ridge: "
+        f"K(x, x) must be at most {LARGEST_RATIO:g} times the ridge"
+    )
+
+
+def residual_variance(prior: JointKernel, agents: IntArray, X: Array, phi: Array) -> Array:
+    """Return the prior variance that features do not hold: (M,), (M, d), (M, m) -> (M,)."""
+    whole = prior.diagonal(agents, X)
+    held = np.diagonal(prior.K_z)[agents] * np.einsum("ij,ij->i", phi, phi)
+    return np.where(whole - held > 1e-12 * whole, whole - held, 0.0)
+
+
+def residual_covariance(
+    prior: JointKernel, agents: IntArray, X: Array, phi: Array, variance: Array
+) -> Array:
+    """Return the covariances that features do not hold, given `residual_variance`: (M, K).
+
+    So near contexts are drawn alike, also where the features cannot tell.
+    """
+    blocks = own_rows(agents)
+    covariance = np.zeros((len(agents), max(map(len, blocks))))
+    for rows in blocks:
+        if not variance[rows].any():
+            continue
+        u, root = agents[rows], np.sqrt(variance[rows])
+        held = prior.K_z[u[0], u[0]] * (phi[rows] @ phi[rows].T)
+        left = prior(u, X[rows], u, X[rows]) - held
+        # of features that are no projection not even this much is sure
+        most = root[:, None] * root[None, :]
+        left = np.clip(left, -most, most)
+        np.fill_diagonal(left, variance[rows])
+        covariance[rows, : len(rows)] = left
+    return covariance

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray
-from coopbandits.gp.posterior import Belief
+from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.gp.posterior import Belief, ObservationKernel, Posterior
+from coopbandits.gp.sample_path import SamplePath, path_from_posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +76,13 @@ class Mixture:
             np.maximum.at(whole.count, part.rows, part.belief.count)
         for part in self._parts:
             off = part.belief.mean - whole.mean[part.rows]
-            np.add.at(whole.std, part.rows, part.weight * (part.belief.std**2 + off**2))
+            np.add.at(whole.variance, part.rows, part.weight * (part.belief.variance + off**2))
             if part.belief.covariance is not None and whole.covariance is not None:
                 K = part.belief.covariance.shape[1]
                 together = np.zeros((int(part.view.max(initial=-1)) + 1, K))
                 together[part.view, part.column] = off
                 spread = part.belief.covariance + off[:, None] * together[part.view]
                 np.add.at(whole.covariance[:, :K], part.rows, part.weight[:, None] * spread)
-        np.sqrt(whole.std, out=whole.std)
         return whole
 
 
@@ -127,3 +127,80 @@ class Moments:
         spread = self._spread[agents] - off[:, :, None] * off[:, None, :]
         mean = self._first[agents] + off
         return agents, mean, spread, self._logdet[agents], self._count[agents]
+
+
+def mixture_root(means: Array, roots: list[Array], weight: Array) -> tuple[Array, Array]:
+    """Return μ (K,) and G (K, ·) with Σ = GGᵀ, from those under each hypothesis.
+
+    Beside each hypothesis' own part of Σ stands how far off its mean is.
+
+    Args:
+        means: (H, K) μ_h.
+        roots: H arrays (K, ·), Σ_h = G_hG_hᵀ.
+        weight: (H,).
+    """
+    if len(roots) == 1:
+        return means[0], roots[0]
+    mean = weight @ means
+    parts = [
+        np.sqrt(w) * np.column_stack([root, one - mean])
+        for w, root, one in zip(weight, roots, means, strict=True)
+    ]
+    return mean, np.hstack(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorMixture:
+    """One agent's posterior under each of H hypotheses.
+
+    Attributes:
+        posteriors: One for each.
+        related: (H, V) who is no stranger under each.
+        weight: (H,) how likely each is.
+    """
+
+    posteriors: tuple[Posterior, ...]
+    related: BoolArray
+    weight: Array
+
+    @classmethod
+    def under(cls, kernel: ObservationKernel, ridge: float, agents: int) -> "PosteriorMixture":
+        """Start with one kernel, under which nobody is a stranger."""
+        return cls((Posterior(kernel, ridge),), np.ones((1, agents), dtype=np.bool_), np.ones(1))
+
+    def extend(self, origins: IntArray, X: Array, y: Array) -> None:
+        """Learn k observations, under each hypothesis those of no stranger: (k,), (k, d), (k,)."""
+        for posterior, related in zip(self.posteriors, self.related, strict=True):
+            kept = related[origins]
+            if kept.all():
+                posterior.extend(origins, X, y)
+            else:
+                posterior.extend(origins[kept], X[kept], y[kept])
+
+    def predict(self, agents: IntArray, X: Array, *, joint: bool = False) -> Belief:
+        """Return the belief at m queries of one agent: (m,), (m, d)."""
+        if len(self.posteriors) == 1:
+            return self.posteriors[0].predict(agents, X, joint=joint)
+        m = len(X)
+        mixture = Mixture(m, m if joint else 0)
+        for posterior, weight in zip(self.posteriors, self.weight, strict=True):
+            belief = posterior.predict(agents, X, joint=joint)
+            mixture.add_one(belief, np.arange(m), float(weight))
+        return mixture.belief()
+
+    def draw(self, agent: int, dim: int, width: float, rng: np.random.Generator) -> SamplePath:
+        """Draw a function from N(mean, w²Σ): of a mixture one of a hypothesis that is drawn."""
+        h = 0
+        if len(self.posteriors) > 1:
+            h = int(rng.choice(len(self.posteriors), p=self.weight))
+        return path_from_posterior(self.posteriors[h], agent, dim, rng, width=width)
+
+    @property
+    def mark(self) -> list[tuple[int, float]]:
+        """How far each posterior has come, for `reset`."""
+        return [posterior.mark for posterior in self.posteriors]
+
+    def reset(self, mark: list[tuple[int, float]]) -> None:
+        """Forget all that was learnt since a mark, to the bit."""
+        for posterior, one in zip(self.posteriors, mark, strict=True):
+            posterior.reset(one)

@@ -12,7 +12,7 @@ observation, not O(1), and loses all digits on repeated contexts; bordering L co
 does not.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,7 +20,12 @@ import numpy.typing as npt
 
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.errors import ParameterError
-from coopbandits.gp.admission import LARGEST_RATIO
+from coopbandits.gp.compositions import (
+    LARGEST_RATIO,
+    JointKernel,
+    residual_covariance,
+    residual_variance,
+)
 from coopbandits.gp.covariances import own_rows
 
 # Rows of L are kept in panels of this many, each contiguous from column 0 to its diagonal block:
@@ -71,6 +76,12 @@ class Factor:
                 B[:start] -= self._panels[index][:rows].T @ block
         return B
 
+    def cut(self, size: int, half_logdet: float) -> None:
+        """Keep the first rows only, with the log-determinant that they had."""
+        panels = -(-size // _PANEL)
+        del self._panels[panels:], self._corners[panels:]
+        self.size, self.half_logdet = size, half_logdet
+
     def border(self, Z: Array, S: Array) -> Array:
         """Append k rows: Z = L⁻¹B (n, k) for the new columns B, S the Schur complement (k, k).
 
@@ -108,7 +119,7 @@ class Belief:
     """
 
     mean: Array
-    std: Array
+    variance: Array
     logdet: Array
     count: IntArray
     covariance: Array | None = None
@@ -119,9 +130,24 @@ class Belief:
         covariance = np.zeros((m, joint)) if joint else None
         return cls(np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m, dtype=np.int64), covariance)
 
+    @property
+    def std(self) -> Array:
+        """σ: (m,)."""
+        return deviation(self.variance)
+
+    def with_residual(self, prior: JointKernel, agents: IntArray, X: Array, phi: Array) -> "Belief":
+        """Add the variance that features leave out at m queries: (m,), (m, d), (m, ·)."""
+        left = residual_variance(prior, agents, X, phi)
+        covariance = self.covariance
+        if covariance is not None:
+            more = residual_covariance(prior, agents, X, phi, left)
+            covariance = covariance.copy()
+            covariance[:, : more.shape[1]] += more
+        return replace(self, variance=self.variance + left, covariance=covariance)
+
     def put(self, whole: "Belief", rows: IntArray) -> None:
         """Write this belief into some rows of a larger one."""
-        for name in ("mean", "std", "logdet", "count"):
+        for name in ("mean", "variance", "logdet", "count"):
             getattr(whole, name)[rows] = getattr(self, name)
         if self.covariance is not None and whole.covariance is not None:
             whole.covariance[rows, : self.covariance.shape[1]] = self.covariance
@@ -194,6 +220,15 @@ class Posterior:
         if len(y):
             self.absorb(self.look_ahead(agents, X, y))
 
+    @property
+    def mark(self) -> tuple[int, float]:
+        """How far it has come, for `reset`."""
+        return len(self), self._factor.half_logdet
+
+    def reset(self, mark: tuple[int, float]) -> None:
+        """Forget all that was learnt since a mark, to the bit."""
+        self._factor.cut(*mark)
+
     def absorb(self, newest: "Newest") -> None:
         """Learn all that was looked ahead to, if nothing was learnt since."""
         corner = self._factor.border(newest.Z, newest.S)
@@ -209,7 +244,7 @@ class Posterior:
         mean, variance = self._moments(asked)
         logdet, count = np.full(len(mean), self.logdet), np.full(len(mean), len(self))
         covariance = self._covariance(asked) if joint else None
-        return Belief(mean, deviation(variance), logdet, count, covariance)
+        return Belief(mean, variance, logdet, count, covariance)
 
     @property
     def agents(self) -> IntArray:
@@ -300,12 +335,6 @@ class Newest:
     S: Array
     residual: Array
 
-    def predict(
-        self, agents: IntArray, X: Array, known: BoolArray, *, joint: bool = False
-    ) -> Belief:
-        """Return the belief at m augmented contexts: (m,), (m, d), (V, k) as in `believe`."""
-        return self.believe(self.past.project(agents, X), known, joint=joint)
-
     def believe(self, asked: Projection, known: BoolArray, *, joint: bool = False) -> Belief:
         """Return the belief at projected queries.
 
@@ -335,7 +364,7 @@ class Newest:
             gained = 2 * np.log(np.diagonal(corner)).sum() - part.size * np.log(self.past.ridge)
             logdet[mine] += max(gained, 0.0)
             count[mine] += part.size
-        return Belief(mean, deviation(variance), logdet, count, covariance)
+        return Belief(mean, variance, logdet, count, covariance)
 
 
 def deviation(variance: Array) -> Array:

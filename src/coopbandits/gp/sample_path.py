@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, short
+from coopbandits.arrays import Array, IntArray, as_not_negative, short
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Exact, Fourier, Nystrom, has_waves, is_finite, jacobian_of
 from coopbandits.gp.compositions import Composition, Hadamard, JointKernel, Sum
-from coopbandits.gp.posterior import Newest, ObservationKernel, Posterior
+from coopbandits.gp.posterior import Posterior
 
 # How many waves a prior sample is made of, unless a basis is given.
 _WAVES = 512
@@ -71,52 +71,8 @@ class SamplePath:
         return self(X), by_x
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """What one agent knows where a past is shared: that, and some (k,) of the newest observations.
-
-    Reads as a `Posterior` does.
-    """
-
-    newest: Newest
-    known: BoolArray
-
-    @property
-    def kernel(self) -> ObservationKernel:
-        """K."""
-        return self.newest.past.kernel
-
-    @property
-    def ridge(self) -> float:
-        """λ."""
-        return self.newest.past.ridge
-
-    @property
-    def agents(self) -> IntArray:
-        """(n,) whose the observations are."""
-        return np.concatenate([self.newest.past.agents, self.newest.agents[self.known]])
-
-    @property
-    def contexts(self) -> Array:
-        """(n, d) of the observations."""
-        new = self.newest.X[self.known]
-        return np.vstack([self.newest.past.contexts, new]) if len(self.newest.past) else new
-
-    def coefficients(self, r: Array) -> Array:
-        """Return (K + λI)⁻¹(y − r), by eliminating the past: (n,)."""
-        past, new = self.newest.past, self.newest
-        n, known = len(past), self.known
-        S, residual = new.S[np.ix_(known, known)], new.residual[known] - r[n:]
-        if n == 0:
-            return np.asarray(np.linalg.solve(S, residual), dtype=np.float64)
-        kappa = self.kernel(past.agents, past.contexts, new.agents[known], new.X[known])
-        residual += kappa.T @ (past.coefficients(np.zeros(n)) - past.coefficients(r[:n]))
-        c = np.linalg.solve(S, residual)
-        return np.concatenate([past.coefficients(r[:n] + kappa @ c), c])
-
-
 def path_from_posterior(
-    known: Posterior | Part,
+    known: Posterior,
     agent: int,
     dim: int,
     rng: np.random.Generator,

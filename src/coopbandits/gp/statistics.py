@@ -20,12 +20,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray
+from coopbandits.arrays import Array, BoolArray, IntArray
 
 # Products are added in batches of about this many numbers, which stay in a core's cache.
 _CACHE = 30_000
 # Up to this many features a matrix is small.
 _SMALL = 16
+
+# So large that a bordered row's own diagonal changes nothing.
+_CORNER = 1e200
 
 # s (…, m), Q (…, m, m), Qᵀb (…, m)
 Spectrum = tuple[Array, Array, Array]
@@ -260,3 +263,95 @@ def joint_log_evidence(
         + 0.5 * c.shape[1] * np.log(ratio)
         - 0.5 * (logdet.sum(axis=1) + q / noise + n * np.log(2 * np.pi * noise))
     )
+
+
+def solved(
+    A: Array, c: Array, asked: Array, logdet: Array, ridge: float
+) -> tuple[Array, Array, Array]:
+    """Return asked·A⁻¹c (B, K), Z = asked·L⁻ᵀ (B, K, D) and log det(A/λ) + `logdet` (B,)."""
+    (B, D), K = c.shape, asked.shape[1]
+    bordered = np.zeros((B, D + K + 1, D + K + 1))
+    bordered[:, :D, :D] = A
+    bordered[:, D : D + K, :D] = asked
+    bordered[:, D + K, :D] = c
+    corner = np.arange(D, D + K + 1)
+    bordered[:, corner, corner] = _CORNER
+    L = np.linalg.cholesky(bordered)
+    whole = 2 * np.log(np.diagonal(L, axis1=1, axis2=2)[:, :D]).sum(axis=1) - D * np.log(ridge)
+    Z, target = L[:, D : D + K, :D], L[:, D + K, :D]
+    return (Z @ target[..., None])[..., 0], Z, np.maximum(whole + logdet, 0.0)
+
+
+class RollingStatistics:
+    """The sufficient statistics of V agents, after each of the last rounds.
+
+    News is old by the time it arrives: whoever hears of an agent d rounds later knows its
+    statistics of d rounds ago. Spectra are worked out once for all who ask.
+
+    Attributes:
+        m: How many features there are.
+        depth: For how many rounds they are kept.
+    """
+
+    def __init__(self, agents: int, m: int, depth: int) -> None:
+        self.m, self.depth, self._V = m, depth, agents
+        self._rows = np.zeros((self.depth, self._V, Statistics.width(m)))
+        # by round: the agents' spectra, and whose have been asked for
+        self._spectra: dict[int, tuple[Spectrum, BoolArray]] = {}
+        self._outer: dict[int, tuple[Array, Array, Array, Array]] = {}
+
+    def add(self, t: int, phi: Array, y: Array) -> None:
+        """Count the observations of round t: (V, m), (V,)."""
+        self._rows[t % self.depth] = self._rows[(t - 1) % self.depth]
+        Statistics.add(self._rows[t % self.depth], phi, y)
+        self._spectra.pop(t - self.depth, None)
+
+    def rows(self, t: int) -> Array:
+        """Return the sums after round t: (V, p); 0 before the first."""
+        return self._rows[t % self.depth] if t > 0 else np.zeros_like(self._rows[0])
+
+    def statistics(self, t: IntArray, agents: IntArray, *, spectrum: bool) -> Statistics:
+        """Return the statistics of agents after rounds t: (B, N) -> (B, N, …); 0 for t ≤ 0."""
+        known = (t > 0)[..., None]
+        rows = self._rows[t % self.depth, agents]
+        if not known.all():
+            rows *= known
+        if not spectrum:
+            return Statistics.of(rows, self.m)
+        # after t rounds S has at most t eigenvalues above 0, the last ones
+        k = min(self.m, max(1, int(t.max())))
+        s, Q, projected = (
+            np.empty((*t.shape, k)),
+            np.empty((*t.shape, self.m, k)),
+            np.empty((*t.shape, k)),
+        )
+        for round_ in np.unique(t):
+            here = t == round_
+            kept = self.spectrum(int(round_), agents[here])
+            for part, whole in zip(kept, (s, Q, projected), strict=True):
+                whole[here] = part[..., -k:][agents[here]]
+        return Statistics.of(rows, self.m, (s, Q, projected))
+
+    def spread(self, t: int) -> tuple[Array, Array, Array, Array]:
+        """Return all agents' spectra after round t, and half of each q_kq_kᵀ: (V, m, ·)."""
+        if t not in self._outer:
+            s, Q, projected = self.spectrum(t, np.arange(self._V))
+            i, j, _ = half(self.m)
+            outer = np.swapaxes(Q[:, i, :] * Q[:, j, :], 1, 2)
+            self._outer = {t: (s, Q, projected, outer)}
+        return self._outer[t]
+
+    def spectrum(self, t: int, agents: IntArray) -> Spectrum:
+        """Return all agents' spectra after round t, of which those of some are right."""
+        V, m = self._V, self.m
+        if t not in self._spectra:
+            nothing = np.zeros((V, m)), np.zeros((V, m, m)), np.zeros((V, m))
+            self._spectra[t] = nothing, np.zeros(V, dtype=np.bool_)
+        kept, done = self._spectra[t]
+        new = np.unique(agents[~done[agents]])
+        if new.size:
+            found = Statistics.of(self.rows(max(t, 0))[new], m).spectrum
+            for part, whole in zip(found, kept, strict=True):
+                whole[new] = part
+            done[new] = True
+        return kept

@@ -20,10 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
-from coopbandits.gp.statistics import Statistics, coupled
-
-# So large that a bordered row's own diagonal changes nothing.
-_CORNER = 1e200
+from coopbandits.gp.statistics import Statistics, coupled, solved
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,20 +104,3 @@ class Weights:
         (B, D), K = self.c.shape, phi.shape[1]
         asked = (self.loading[:, None, :, None] * phi[:, :, None, :]).reshape(B, K, D)
         return solved(self.A, self.c, asked, self.logdet, self.ridge)
-
-
-def solved(
-    A: Array, c: Array, asked: Array, logdet: Array, ridge: float
-) -> tuple[Array, Array, Array]:
-    """Return asked·A⁻¹c (B, K), Z = asked·L⁻ᵀ (B, K, D) and log det(A/λ) + `logdet` (B,)."""
-    (B, D), K = c.shape, asked.shape[1]
-    bordered = np.zeros((B, D + K + 1, D + K + 1))
-    bordered[:, :D, :D] = A
-    bordered[:, D : D + K, :D] = asked
-    bordered[:, D + K, :D] = c
-    corner = np.arange(D, D + K + 1)
-    bordered[:, corner, corner] = _CORNER
-    L = np.linalg.cholesky(bordered)
-    whole = 2 * np.log(np.diagonal(L, axis1=1, axis2=2)[:, :D]).sum(axis=1) - D * np.log(ridge)
-    Z, target = L[:, D : D + K, :D], L[:, D + K, :D]
-    return (Z @ target[..., None])[..., 0], Z, np.maximum(whole + logdet, 0.0)

@@ -5,8 +5,7 @@ A problem is any value with `network`, `horizon` (how many rounds it has, None f
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -28,12 +27,16 @@ class Round:
         contexts: (N, d).
         expected: (N,) f_v of each action.
         rewards: (N,) what pulling each action brings, noise included.
+        sizes: (V,) how many actions each agent has.
+        starts: (V,) the first row of each agent.
     """
 
     agents: IntArray
     contexts: Array
     expected: Array
     rewards: Array
+    sizes: IntArray = field(init=False)
+    starts: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
         N = len(self.agents)
@@ -57,16 +60,8 @@ class Round:
                 raise NonFiniteError(f"a round's {name} must be finite, got NaN or infinity")
             if np.abs(getattr(self, name)).max() > LARGEST:
                 raise ParameterError(f"a round's {name} must lie within ±{LARGEST:g}")
-
-    @cached_property
-    def starts(self) -> IntArray:
-        """(V,) the first row of each agent."""
-        return np.searchsorted(self.agents, np.arange(self.agents[-1] + 1))
-
-    @cached_property
-    def sizes(self) -> IntArray:
-        """(V,) how many actions each agent has."""
-        return np.bincount(self.agents)
+        object.__setattr__(self, "sizes", np.bincount(self.agents))
+        object.__setattr__(self, "starts", np.cumsum(self.sizes) - self.sizes)
 
     def padded(self, agents: IntArray | slice) -> tuple[IntArray, BoolArray]:
         """Return the rows of B agents, padded with their last, and which are real: (B, K) each."""

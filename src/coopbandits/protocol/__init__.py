@@ -2,6 +2,6 @@
 
 from coopbandits.protocol.digests import Digest
 from coopbandits.protocol.links import Links
-from coopbandits.protocol.messages import Message
+from coopbandits.protocol.messages import Message, Observation
 
-__all__ = ["Digest", "Links", "Message"]
+__all__ = ["Digest", "Links", "Message", "Observation"]

@@ -11,21 +11,19 @@ The rules of its relay, where they differ from those of `messages.py`:
    whoever is further away may hear of an older one by it, where the newer one ended here.
 """
 
-import struct
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopbandits.arrays import Array, as_bytes, as_count, frozen
-from coopbandits.errors import InputError, RemoteProtocolError
-from coopbandits.gp.admission import LARGEST_RATIO
+from coopbandits.arrays import Array, frozen
+from coopbandits.errors import RemoteProtocolError
+from coopbandits.gp.compositions import LARGEST_RATIO
 from coopbandits.gp.statistics import half
-from coopbandits.protocol.messages import LAST_ROUND, Message, check_travel
+from coopbandits.protocol.codec import Kind
+from coopbandits.protocol.messages import Message, check_travel, checked_header
 
-_MAGIC = b"CBs"
-_VERSION = 1
-# magic, version, round, origin, hops left, m, p; then n, q, b (m), S (m(m + 1)/2), summaries (p)
-_HEADER = struct.Struct("<3sBQIIII")
+# The numbers of a digest: n, q, b (m), S (m(m + 1)/2), summaries (p).
+DIGEST = Kind("digest", b"CBs", lambda m, p: _length(m) + p)
 # Rewards go up to 1e50; a sum of their squares must leave room for arithmetic.
 _LARGEST_SUM = 1e110
 _MOST_FEATURES = 10_000
@@ -63,28 +61,14 @@ class Digest:
         sound = checked(self)
         m, p = _features(len(sound.sums)), len(sound.summaries)
         assert m is not None
-        header = _HEADER.pack(_MAGIC, _VERSION, sound.round, sound.origin, sound.ttl, m, p)
-        return header + np.append(sound.sums, sound.summaries).astype("<f8").tobytes()
+        return DIGEST.encode(
+            sound.round, sound.origin, sound.ttl, (m, p), np.append(sound.sums, sound.summaries)
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Digest":
         """Decode what `to_bytes` made; other bytes are a `RemoteProtocolError`."""
-        data = as_bytes(data)
-        if len(data) < _HEADER.size or data[:3] != _MAGIC:
-            raise RemoteProtocolError(
-                f"{len(data)} bytes that start with {data[:8]!r} are no digest of coopbandits"
-            )
-        _, version, round_, origin, ttl, m, p = _HEADER.unpack_from(data)
-        if version != _VERSION:
-            raise RemoteProtocolError(
-                f"the digest has version {version}; this release reads version {_VERSION}"
-            )
-        if len(data) != digest_size(m, p):
-            raise RemoteProtocolError(
-                f"the digest has {len(data)} bytes; {digest_size(m, p)} are expected for {m} "
-                f"features and {p} numbers to learn K_z from"
-            )
-        numbers = np.frombuffer(data, dtype="<f8", offset=_HEADER.size).astype(np.float64)
+        round_, origin, ttl, (m, _), numbers = DIGEST.decode(data)
         size = _length(m)
         return checked(cls(round_, origin, numbers[:size], numbers[size:], ttl))
 
@@ -95,7 +79,7 @@ News = Message | Digest
 
 def digest_size(m: int, p: int = 0) -> int:
     """How many bytes a digest of m features takes, with p numbers to learn K_z from."""
-    return _HEADER.size + 8 * (_length(m) + p)
+    return DIGEST.size(m, p)
 
 
 def packed(row: Array) -> Array:
@@ -114,12 +98,7 @@ def unpacked(sums: Array) -> Array:
 
 def checked(digest: Digest) -> Digest:
     """Check what a peer sent, and return it in the library's own types."""
-    try:
-        round_ = as_count(digest.round, "its round", most=LAST_ROUND)
-        origin = as_count(digest.origin, "its origin", least=0)
-        ttl = as_count(digest.ttl, "its ttl")
-    except InputError as error:
-        raise RemoteProtocolError(f"a digest was refused: {error}") from error
+    round_, origin, ttl = checked_header("digest", digest.round, digest.origin, digest.ttl)
     sums, summaries = _numbers(digest.sums), _numbers(digest.summaries)
     for part in (sums, summaries):
         if part.ndim != 1 or not (np.abs(part) <= _LARGEST_SUM).all():
@@ -192,12 +171,16 @@ class DigestRelay:
     def check(self, digest: Digest) -> Digest:
         """Refuse what the protocol does not allow; change nothing."""
         digest = checked(digest)
-        check_travel("digest", digest.origin, digest.ttl, agents=self.agents, most=self.ttl)
-        if digest.origin == self.agent and digest.round > self.newest.get((self.agent, 1), 0):
-            raise RemoteProtocolError(
-                f"a digest of round {digest.round} bears the name of agent {self.agent}, who "
-                "never sent it, or was restored from bytes stored before it did"
-            )
+        check_travel(
+            "digest",
+            digest.round,
+            digest.origin,
+            digest.ttl,
+            me=self.agent,
+            agents=self.agents,
+            most=self.ttl,
+            sent=digest.round <= self.newest.get((self.agent, 1), 0),
+        )
         return digest
 
     def accept(self, digest: Digest) -> tuple[bool, list[Digest]]:

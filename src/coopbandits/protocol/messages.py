@@ -1,8 +1,9 @@
 r"""What do agents tell each other, and how does it travel? The LOCAL protocol, with no I/O.
 
-A message is ⟨t, v, x̃, y⟩ with the hops it has left: the origin v stands for its network context
-z_v, so x̃ = (z_v, x) needs no more than v and x. Where K_z is learnt, x is followed by what its
-sender attaches for that: `context` then has d + k numbers.
+An observation is one value all its way: from an agent's reward, over the wire, into a posterior. A
+message is an observation ⟨t, v, x̃, y⟩ with the hops it has left: the origin v stands for its
+network context z_v, so x̃ = (z_v, x) needs no more than v and x. Where K_z is estimated, what its
+sender attaches for that goes with it.
 
 The rules of a relay (one per agent):
 
@@ -14,25 +15,57 @@ The rules of a relay (one per agent):
 4. An unknown origin, more than γ hops or fewer than 1, or my own name under news I never sent, is
    a `RemoteProtocolError`. Whether the origin is listened to is not the relay's affair: shortest
    paths may leave the clique.
+5. Of each origin no more than `WINDOW` rounds with a gap before them are remembered one by one.
+   When there are more, the oldest counts as seen, with all before it: memory is bounded, and a
+   message that comes so late is dropped.
 
 One round: all agents decide and pull, send, and every message moves one edge. What `receive`
 returns in round t is delivered in round t + 1. In a faultless network news of distance d is
-therefore known d rounds later, which is the lag matrix of `lags`.
+therefore known d rounds later, which is the lag matrix of `network/lags.py`.
 """
 
-import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from coopbandits.arrays import Array, as_bytes, as_count, as_reward, as_vector, frozen
-from coopbandits.errors import InputError, RemoteProtocolError
+from coopbandits.arrays import Array, as_count, as_floats, as_reward, as_vector, frozen
+from coopbandits.errors import InputError, RemoteProtocolError, ShapeError
+from coopbandits.protocol.codec import Kind
 
-_MAGIC = b"CBm"
-_VERSION = 1
-# magic, version, round, origin, hops left, d; then the d numbers of the context and the reward
-_HEADER = struct.Struct("<3sBQIII")
+# The numbers of a message: the context (d), what is attached (k), the reward.
+MESSAGE = Kind("message", b"CBm", lambda d, k: d + k + 1, one_size=True)
+# So many rounds of an origin are remembered one by one; see rule 5.
+WINDOW = 1024
 LAST_ROUND = 2**63 - 1
+
+
+def nothing() -> Array:
+    """Return what is attached where K_z is given."""
+    return frozen(np.empty(0))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Observation:
+    """⟨t, v, x, y⟩, with what its maker attached for others to estimate K_z from.
+
+    Attributes:
+        origin: v, whose it is.
+        round: t, in the origin's own rounds; 0 for history from before its first.
+        context: (d,) x.
+        reward: y.
+        attached: (k,) empty where K_z is given.
+    """
+
+    origin: int
+    round: int
+    context: Array
+    reward: float
+    attached: Array = field(default_factory=nothing)
+
+    @property
+    def augmented(self) -> Array:
+        """(d + k,) the context followed by what is attached: x̃, where embeddings are frozen."""
+        return np.append(self.context, self.attached)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,57 +80,79 @@ class Message:
     context: Array
     reward: float
     ttl: int
+    attached: Array = field(default_factory=nothing)
+
+    @property
+    def observation(self) -> Observation:
+        """What it tells."""
+        return Observation(self.origin, self.round, self.context, self.reward, self.attached)
 
     def to_bytes(self) -> bytes:
-        """Encode: a 24-byte header and d + 1 little-endian float64 numbers."""
+        """Encode: a 28-byte header and d + k + 1 little-endian float64 numbers."""
         sound = checked(self)
-        header = _HEADER.pack(
-            _MAGIC, _VERSION, sound.round, sound.origin, sound.ttl, len(sound.context)
+        return MESSAGE.encode(
+            sound.round,
+            sound.origin,
+            sound.ttl,
+            (len(sound.context), len(sound.attached)),
+            np.concatenate([sound.context, sound.attached, [sound.reward]]),
         )
-        return header + np.append(sound.context, sound.reward).astype("<f8").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Message":
         """Decode what `to_bytes` made; other bytes are a `RemoteProtocolError`."""
-        data = as_bytes(data)
-        if len(data) < _HEADER.size or data[:3] != _MAGIC:
-            raise RemoteProtocolError(
-                f"{len(data)} bytes that start with {data[:8]!r} are no message of coopbandits"
-            )
-        _, version, round_, origin, ttl, dim = _HEADER.unpack_from(data)
-        if version != _VERSION:
-            raise RemoteProtocolError(
-                f"the message has version {version}; this release reads version {_VERSION}"
-            )
-        if len(data) != message_size(dim):
-            raise RemoteProtocolError(
-                f"the message has {len(data)} bytes; {message_size(dim)} are expected for a "
-                f"context of {dim} numbers"
-            )
-        numbers = np.frombuffer(data, dtype="<f8", offset=_HEADER.size).astype(np.float64)
-        return checked(cls(round_, origin, numbers[:-1], float(numbers[-1]), ttl))
+        round_, origin, ttl, (d, _), numbers = MESSAGE.decode(data)
+        return checked(
+            cls(round_, origin, numbers[:d], float(numbers[-1]), ttl, frozen(numbers[d:-1]))
+        )
 
 
-def message_size(dim: int) -> int:
-    """How many bytes a message with a context of d numbers takes."""
-    return _HEADER.size + 8 * (dim + 1)
+def message_size(dim: int, attached: int = 0) -> int:
+    """How many bytes a message takes with a context of d numbers, and k attached."""
+    return MESSAGE.size(dim, attached)
 
 
 def checked(message: Message) -> Message:
     """Check what a peer sent, and return it in the library's own types."""
+    round_, origin, ttl = checked_header("message", message.round, message.origin, message.ttl)
     try:
-        round_ = as_count(message.round, "its round", most=LAST_ROUND)
-        origin = as_count(message.origin, "its origin", least=0)
-        ttl = as_count(message.ttl, "its ttl")
         context = frozen(as_vector(message.context, "its context"))
+        attached = frozen(as_floats(message.attached, "what is attached to it"))
+        if attached.ndim != 1:
+            raise ShapeError(f"what is attached to it has shape {attached.shape}; expected (k,)")
         reward = as_reward(message.reward, "its reward")
     except InputError as error:
         raise RemoteProtocolError(f"a message was refused: {error}") from error
-    return Message(round_, origin, context, reward, ttl)
+    return Message(round_, origin, context, reward, ttl, attached)
 
 
-def check_travel(what: str, origin: int, ttl: int, *, agents: int, most: int) -> None:
-    """Refuse news of an unknown origin, or with more hops left than it can have."""
+def checked_header(what: str, round_: object, origin: object, ttl: object) -> tuple[int, int, int]:
+    """Check the whole numbers that a peer sent, and return them in the library's own types."""
+    try:
+        return (
+            as_count(round_, "its round", most=LAST_ROUND),
+            as_count(origin, "its origin", least=0),
+            as_count(ttl, "its ttl"),
+        )
+    except InputError as error:
+        raise RemoteProtocolError(f"a {what} was refused: {error}") from error
+
+
+def check_travel(
+    what: str, round_: int, origin: int, ttl: int, *, me: int, agents: int, most: int, sent: bool
+) -> None:
+    """Refuse what cannot have come this way.
+
+    Args:
+        what: A message or a digest.
+        round_: Its round.
+        origin: Whose it is.
+        ttl: The hops it has left.
+        me: Who got it.
+        agents: V.
+        most: γ.
+        sent: Whether it may be one that I sent.
+    """
     if origin >= agents:
         raise RemoteProtocolError(
             f"a {what} names agent {origin} as its origin, but the agents are 0 … {agents - 1}"
@@ -106,54 +161,80 @@ def check_travel(what: str, origin: int, ttl: int, *, agents: int, most: int) ->
         raise RemoteProtocolError(
             f"a {what} of agent {origin} has {ttl} hops left, but {what}s start with {most}"
         )
+    if origin == me and not sent:
+        raise RemoteProtocolError(
+            f"a {what} of round {round_} bears the name of agent {me}, who never sent it, or was "
+            "restored from bytes stored before it did"
+        )
 
 
 class Relay:
-    """One agent's part in the LOCAL protocol: what is news, and what is handed on."""
+    """One agent's part in the LOCAL protocol: what is news, and what is handed on.
+
+    Attributes:
+        hops: By origin and round, the most hops left of any copy so far.
+        settled: By origin, up to which round all counts as seen with all hops left.
+    """
 
     def __init__(self, agent: int, *, agents: int, ttl: int) -> None:
         self.agent, self.agents, self.ttl = agent, agents, ttl
-        # (origin, round) -> the most hops left of any copy so far
-        self.hops: dict[tuple[int, int], int] = {}
-        # origin -> all rounds up to this one have been seen with all hops left
+        self.hops: dict[int, dict[int, int]] = {}
         self.settled: dict[int, int] = {}
 
-    def send(self, round_: int, context: Array, reward: float) -> Message:
+    def send(self, observation: Observation) -> Message:
         """Make the message of my own observation (Alg. 1, l. 17-18)."""
-        self._note(self.agent, round_, self.ttl)
-        return Message(round_, self.agent, context, reward, self.ttl)
+        self._note(self.agent, observation.round, self.ttl)
+        return Message(
+            observation.round,
+            self.agent,
+            observation.context,
+            observation.reward,
+            self.ttl,
+            observation.attached,
+        )
 
     def check(self, message: Message) -> Message:
         """Refuse what the protocol does not allow; change nothing."""
         message = checked(message)
-        check_travel("message", message.origin, message.ttl, agents=self.agents, most=self.ttl)
-        if message.origin == self.agent and not self._seen(self.agent, message.round):
-            raise RemoteProtocolError(
-                f"a message of round {message.round} bears the name of agent {self.agent}, who "
-                "never sent it, or was restored from bytes stored before it did"
-            )
+        check_travel(
+            "message",
+            message.round,
+            message.origin,
+            message.ttl,
+            me=self.agent,
+            agents=self.agents,
+            most=self.ttl,
+            sent=self.seen(message) > 0,
+        )
         return message
 
     def accept(self, message: Message) -> tuple[bool, list[Message]]:
         """Take a checked message: is it news, and what is to be handed on?"""
-        before = self._seen(message.origin, message.round)
+        before = self.seen(message)
         if message.ttl <= before:
             return False, []
         self._note(message.origin, message.round, message.ttl)
         onward = [replace(message, ttl=message.ttl - 1)] if message.ttl > 1 else []
         return before == 0, onward
 
-    def _seen(self, origin: int, round_: int) -> int:
+    def seen(self, message: Message) -> int:
         """Return the most hops left of any copy so far, 0 if there was none."""
-        if round_ <= self.settled.get(origin, 0):
+        if message.round <= self.settled.get(message.origin, 0):
             return self.ttl
-        return self.hops.get((origin, round_), 0)
+        return self.hops.get(message.origin, {}).get(message.round, 0)
 
     def _note(self, origin: int, round_: int, hops: int) -> None:
         """Remember a copy; rounds without a gap need one number together."""
-        self.hops[origin, round_] = hops
+        rounds = self.hops.setdefault(origin, {})
+        rounds[round_] = hops
+        if len(rounds) > WINDOW:
+            oldest = min(rounds)
+            del rounds[oldest]
+            self.settled[origin] = oldest
         last = self.settled.get(origin, 0)
-        while self.hops.get((origin, last + 1)) == self.ttl:
+        while rounds.get(last + 1) == self.ttl:
             last += 1
-            del self.hops[origin, last]
+            del rounds[last]
             self.settled[origin] = last
+        if not rounds:
+            del self.hops[origin]

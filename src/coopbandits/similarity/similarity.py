@@ -102,6 +102,12 @@ class Views:
         heard = (kept[:, 0] > 0)[places.reshape(index.shape)]
         return cls(agents, np.asarray(heard), me, kept, places.reshape(index.shape))
 
+    @classmethod
+    def apart(cls, agents: IntArray, me: IntArray, sums: Array) -> "Views":
+        """Make views of sums that nobody shares: (B, N), (B,), (B, N, p)."""
+        index = np.arange(agents.size).reshape(agents.shape)
+        return cls.of(agents, me, sums.reshape(-1, sums.shape[-1]), index)
+
     @property
     def summaries(self) -> Array:
         """(B, N, p) the sums of what was heard; 0 where nothing was."""

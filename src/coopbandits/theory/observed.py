@@ -73,7 +73,7 @@ def observed(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: in
         seed: What `play` was given.
     """
     worked_out = plan(policy, problem.network)
-    if not isinstance(worked_out.kernel, JointKernel) or worked_out.learner is not None:
+    if not isinstance(worked_out.kernel, JointKernel) or worked_out.estimator is not None:
         raise ParameterError(
             f"{short(policy.similarity)} learns K_z, so that K changes from round to round; "
             "the theory is for a K_z that is given, such as problem.similarity"
@@ -84,7 +84,7 @@ def observed(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: in
             f"the run is of {V} agents, the problem of {len(problem.network)}; give the problem "
             "that was played"
         )
-    away = run.actions < 0 if run.contexts is None else np.isnan(run.contexts)
+    away = run.away if run.contexts is None else np.isnan(run.contexts)
     if away.any():
         raise ParameterError("in some rounds an agent was away; the theory is for agents that stay")
     kernel = worked_out.kernel

@@ -127,7 +127,7 @@ def _width_of(policy: Policy, run: Run) -> SelfNormalised | Mixture:
             f"no theorem is known for agents that listen by {short(policy.listen)} and act by "
             f"{short(policy.act)}; expected {expected.__name__}"
         )
-    if policy.features is not None or run.engine == "sparse":
+    if policy.features is not None or run.engine.startswith("sparse"):
         raise ParameterError(
             "the bounds are for the kernel itself; features that stand for it have no bound here"
         )

@@ -5,6 +5,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.errors import RemoteProtocolError
 from coopbandits.lab import parallel_env
+from coopbandits.protocol import Observation
 from coopbandits.protocol.messages import Relay
 from environments import NETWORK, T, V, episode, make, spelt
 from worlds import NETWORKS
@@ -52,7 +53,7 @@ class TestNews:
         for t, (*_, infos) in enumerate(returned[1:], start=1):
             flying, held = held, []
             for v, relay in enumerate(relays):
-                message = relay.send(t, np.zeros(3), 0.0)
+                message = relay.send(Observation(v, t, np.zeros(3), 0.0))
                 flying += [(to, message) for to in network.neighbours(v)]
             arrived = [set() for _ in relays]
             for to, message in flying:
@@ -106,7 +107,9 @@ def test_agents_that_attach_more_than_a_context_refuse_the_environments_messages
     listener.decide(observations["agent_0"]["observation"])
     *_, infos = env.step(dict.fromkeys(env.agents, 0))
     [message] = infos["agent_0"]["messages"]
-    with pytest.raises(RemoteProtocolError, match="a context of 3 numbers; agent 0 uses 6"):
+    with pytest.raises(
+        RemoteProtocolError, match="3 numbers and 0 attached; agent 0 uses 3 numbers and 3"
+    ):
         listener.receive(cb.Message(**message))
 
 

@@ -18,20 +18,11 @@ from typing import Protocol
 
 import numpy as np
 
-from coopbandits.agent.model import Ahead, Attachments
-from coopbandits.agent.summed_model import SummedModel
 from coopbandits.arrays import Array, IntArray
-from coopbandits.features import jacobian_of
-from coopbandits.gp.posterior import (
-    Newest,
-    Posterior,
-    SmoothKernel,
-    cholesky,
-    deviation,
-    solve_lower,
-    solve_upper,
-)
-from coopbandits.gp.residual import residual_variance
+from coopbandits.features import Basis, jacobian_of
+from coopbandits.gp.compositions import JointKernel, residual_variance
+from coopbandits.gp.mixture import PosteriorMixture
+from coopbandits.gp.posterior import Posterior, SmoothKernel, deviation
 from coopbandits.kernels import diagonal_gradient_of
 
 # Below this part of K(x̃, x̃) a variance is rounding, and its root has no slope.
@@ -60,25 +51,18 @@ class Surface(Protocol):
         ...
 
 
-class ExactSurface:
-    """The beliefs of an agent that keeps its observations."""
+class FactorSurface:
+    """The beliefs of an agent that keeps a factor under each hypothesis."""
 
-    def __init__(self, ahead: Ahead, attachments: Attachments, offered: Array) -> None:
-        """Lay it out.
-
-        Args:
-            ahead: The agent's model, with what it has not learnt yet.
-            attachments: What goes with its contexts.
-            offered: (k, d) what stands for the whole decision set, where its law counts.
-        """
-        self._agent = ahead.model.agent
-        self._attached = attachments.attached(offered)
-        self._known = [_Known(mind.posterior, newest) for mind, newest in ahead.minds]
-        self._weight = np.array([mind.weight for mind, _ in ahead.minds])
+    def __init__(self, posteriors: PosteriorMixture, agent: int, attached: Array) -> None:
+        """Lay it out; (·,) is what the posterior takes beside each context."""
+        self._agent, self._attached = agent, attached
+        self._parts = [_Part(posterior) for posterior in posteriors.posteriors]
+        self._weight = posteriors.weight
 
     def believe(self, X: Array) -> tuple[Array, Array]:
         """Return mean and std at m points: (m, d) -> (m,), (m,)."""
-        parts = [known.believe(*self._asked(X)) for known in self._known]
+        parts = [part.believe(*self._asked(X)) for part in self._parts]
         means, variances = (np.array(part) for part in zip(*parts, strict=True))
         mean = self._weight @ means
         return mean, deviation(self._weight @ (variances + (means - mean) ** 2))
@@ -86,7 +70,7 @@ class ExactSurface:
     def slopes(self, X: Array) -> Slopes:
         """Return mean and std at m points with their gradients: (m, d)."""
         u, asked = self._asked(X)
-        parts = [known.slopes(u, asked) for known in self._known]
+        parts = [part.slopes(u, asked) for part in self._parts]
         means, variances, means_by_x, variances_by_x = (
             np.array(part) for part in zip(*parts, strict=True)
         )
@@ -97,7 +81,7 @@ class ExactSurface:
             self._weight @ (variances + off**2),
             np.tensordot(self._weight, means_by_x, axes=1),
             np.tensordot(self._weight, variances_by_x + 2 * off[..., None] * means_by_x, axes=1),
-            self._known[0].kernel.diagonal(u, asked),
+            self._parts[0].kernel.diagonal(u, asked),
         )
 
     def _asked(self, X: Array) -> tuple[IntArray, Array]:
@@ -105,99 +89,71 @@ class ExactSurface:
         return np.full(len(X), self._agent), np.hstack([X, own])
 
 
-class _Known:
-    """All that is known under one K_z; what is only looked ahead to borders the factor."""
+class _Part:
+    """A posterior with α = (K + λI)⁻¹y, under one hypothesis."""
 
-    def __init__(self, past: Posterior, newest: Newest | None) -> None:
-        self._newest, self._past = newest, past
-        assert isinstance(past.kernel, SmoothKernel)
-        self.kernel: SmoothKernel = past.kernel
-        self._observations = past.observations
-        whitened_rewards = past.whitened_rewards
-        if newest is not None:
-            agents, contexts = self._observations
-            self._corner = cholesky(newest.S)
-            fresh = solve_lower(self._corner, newest.residual[:, None])[:, 0]
-            whitened_rewards = np.append(whitened_rewards, fresh)
-            self._observations = (
-                np.append(agents, newest.agents),
-                np.vstack([contexts, newest.X]) if len(agents) else newest.X,
-            )
-        self._alpha = self.unwhiten(whitened_rewards[:, None])[:, 0]
+    def __init__(self, posterior: Posterior) -> None:
+        assert isinstance(posterior.kernel, SmoothKernel)
+        self.kernel: SmoothKernel = posterior.kernel
+        self._posterior = posterior
+        self._alpha = posterior.unwhiten(posterior.whitened_rewards[:, None])[:, 0]
 
     def believe(self, u: IntArray, asked: Array) -> tuple[Array, Array]:
         """Return mean and variance at m points: (m,), (m, ·) -> (m,), (m,)."""
-        cross = self.kernel(*self._observations, u, asked)
-        Z = self.whiten(cross)
+        cross = self.kernel(*self._posterior.observations, u, asked)
+        Z = self._posterior.whiten(cross)
         variance = self.kernel.diagonal(u, asked) - np.einsum("ij,ij->j", Z, Z)
         return self._alpha @ cross, variance
 
     def slopes(self, u: IntArray, asked: Array) -> tuple[Array, Array, Array, Array]:
         """Return mean and variance at m points, and their gradients: (m,), (m,), (m, d), (m, d)."""
-        cross = self.kernel(*self._observations, u, asked)
-        by_x = self.kernel.gradient(u, asked, *self._observations)
-        Z = self.whiten(cross)
-        beta = self.unwhiten(Z)
+        observations = self._posterior.observations
+        cross = self.kernel(*observations, u, asked)
+        by_x = self.kernel.gradient(u, asked, *observations)
+        Z = self._posterior.whiten(cross)
+        beta = self._posterior.unwhiten(Z)
         variance = self.kernel.diagonal(u, asked) - np.einsum("ij,ij->j", Z, Z)
         variance_by_x = self.kernel.diagonal_gradient(u, asked)
         variance_by_x = variance_by_x - 2 * (beta.T[:, None, :] @ by_x)[:, 0]
         return self._alpha @ cross, variance, self._alpha @ by_x, variance_by_x
 
-    def whiten(self, B: Array) -> Array:
-        """Solve LZ = B: (n, m)."""
-        if self._newest is None:
-            return self._past.whiten(B)
-        n = len(self._past)
-        Z = self._past.whiten(B[:n])
-        return np.vstack([Z, solve_lower(self._corner, B[n:] - self._newest.Z.T @ Z)])
 
-    def unwhiten(self, Z: Array) -> Array:
-        """Solve LᵀB = Z: (n, m)."""
-        if self._newest is None:
-            return self._past.unwhiten(Z)
-        n = len(self._past)
-        last = solve_upper(self._corner, Z[n:])
-        return np.vstack([self._past.unwhiten(Z[:n] - self._newest.Z @ last), last])
+class WeightsSurface:
+    """The beliefs of an agent whose m weights have mean θ and covariance GGᵀ."""
 
-
-class SummedSurface:
-    """The beliefs of an agent that keeps sums of features."""
-
-    def __init__(self, model: SummedModel) -> None:
-        self._model, self._basis = model, model.policy.features
-        assert self._basis is not None
-        m = self._basis.size(model.policy.kernel, model.dim)
-        self._theta, self._G = model.ask(np.eye(m))[:2]
-        self._scale = float(model.plan.prior.K_z[model.agent, model.agent])
+    def __init__(
+        self, prior: JointKernel, agent: int, basis: Basis, theta: Array, G: Array
+    ) -> None:
+        """Lay it out: θ (m,), G (m, ·)."""
+        self._prior, self._agent, self._basis = prior, agent, basis
+        self._theta, self._G = theta, G
+        self._scale = float(prior.K_z[agent, agent])
 
     def believe(self, X: Array) -> tuple[Array, Array]:
         """Return mean and std at m points: (m, d) -> (m,), (m,)."""
-        phi, beyond = self._features(X)
+        phi, left = self._features(X)
         spread = phi @ self._G
-        return phi @ self._theta, deviation(np.einsum("ij,ij->i", spread, spread) + beyond)
+        return phi @ self._theta, deviation(np.einsum("ij,ij->i", spread, spread) + left)
 
     def slopes(self, X: Array) -> Slopes:
         """Return mean and std at m points with their gradients: (m, d)."""
-        assert self._basis is not None
-        kernel = self._model.policy.kernel
-        phi, beyond = self._features(X)
+        kernel = self._prior.kernel
+        phi, left = self._features(X)
         jacobian = jacobian_of(self._basis, kernel, X)
         spread = phi @ self._G
         # ∇ of |Gᵀφ|², and of K(x̃, x̃) − K_z|φ|² where that counts
-        counts = (beyond > 0)[:, None]
+        counts = (left > 0)[:, None]
         pull = spread @ self._G.T - counts * self._scale * phi
         variance_by_x = 2 * (pull[:, None, :] @ jacobian)[:, 0]
         variance_by_x += counts * self._scale * diagonal_gradient_of(kernel, X)
-        variance = np.einsum("ij,ij->i", spread, spread) + beyond
+        variance = np.einsum("ij,ij->i", spread, spread) + left
         whole = self._scale * kernel.diagonal(X)
         mean_by_x = self._theta @ jacobian
         return _rooted(phi @ self._theta, variance, mean_by_x, variance_by_x, whole)
 
     def _features(self, X: Array) -> tuple[Array, Array]:
-        assert self._basis is not None
-        phi = self._basis.features(self._model.policy.kernel, X)
-        agents = np.full(len(X), self._model.agent)
-        return phi, residual_variance(self._model.plan.prior, agents, X, phi)
+        phi = self._basis.features(self._prior.kernel, X)
+        return phi, residual_variance(self._prior, np.full(len(X), self._agent), X, phi)
 
 
 def _rooted(

@@ -1,8 +1,9 @@
-"""Exact posteriors, shared where agents share their past.
+"""Exact posteriors: shared where agents share their past, or each agent's own.
 
 Agents that learn from the same agents form a group. The factor of a group holds what all its
 members know; the newest rounds, which reach its members at different times, are conditioned on
-through their Schur complement.
+through their Schur complement. Where K_z is estimated each agent has its own, and so its own
+factor under each hypothesis.
 
 Whitening n observations' worth of rows is nearly all the work. A member's choice was whitened when
 it was offered, so it is learnt from the columns that are there, and only the rows that the factor
@@ -12,9 +13,11 @@ has gained since are added to them.
 import numpy as np
 
 from coopbandits.act import draws
+from coopbandits.agent.factor_beliefs import posteriors_under
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.engines.record import Record
-from coopbandits.gp.compositions import JointKernel
+from coopbandits.engines.by_lags import Record, last_rounds
+from coopbandits.engines.views import AllViews
+from coopbandits.gp.mixture import PosteriorMixture
 from coopbandits.gp.posterior import Belief, Newest, Posterior
 from coopbandits.policy import Plan, Policy
 from coopbandits.problems.problem import Round
@@ -28,19 +31,12 @@ class SharedPosteriors:
         self._plan, self._joint = plan, draws(policy.act)
         self.refreshes = 0  # frozen embeddings change with every message
         self._frozen: Array = np.eye(len(plan.lags))
-        self._groups = _groups(policy, plan)
+        self._groups = [_Group(policy, plan, *group) for group in groups(plan)]
+        self._turns = 0
+        self._now: tuple[int, Record] = 0, Record(plan, 0, 1)
 
-    def bytes_after(self, rounds: int) -> float:
-        """How much memory factors and candidates take at most, after so many rounds."""
-        return sum(group.bytes_after(rounds) for group in self._groups)
-
-    def work(self, rounds: int) -> float:
-        """How many operations so many rounds take, roughly."""
-        return sum(group.work(rounds) for group in self._groups)
-
-    def believe(self, t: int, offer: Round, X: Array, judging: BoolArray, record: Record) -> Belief:
-        """Return beliefs at all rows of a round's offer whose agents judge: X (M, ·), (V,)."""
-        belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if self._joint else 0)
+    def learn(self, t: int, record: Record) -> None:
+        """Learn what has arrived by the decisions of round t."""
         if self._plan.frozen:
             self._frozen = self._between_latest(t, record)
             self.refreshes += 1
@@ -48,24 +44,28 @@ class SharedPosteriors:
         for group in self._groups:
             if not self._plan.in_turn:
                 group.learn_due(t, record)
+                continue
+            for past, turn in record.turns[self._turns :]:
+                group.learn_now(turn, record.observed[past - 1], record.rewards[past - 1])
+        self._turns = len(record.turns)
+        self._now = t, record
+
+    def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
+        """Return beliefs at all rows of a round's offer whose agents judge: (M, ·), (V,)."""
+        belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if self._joint else 0)
+        for group in self._groups:
             rows = np.flatnonzero((judging & group.is_member)[offer.agents])
             if rows.size:
-                group.believe(t, rows, offer.agents[rows], X[rows], record).put(belief, rows)
+                group.predict(*self._now, rows, offer.agents[rows], asked[rows]).put(belief, rows)
         return belief
-
-    def learn_now(self, turn: IntArray, t: int, record: Record) -> None:
-        """Learn the pulls of a turn at once, where agents take turns within a round."""
-        for group in self._groups:
-            group.learn_now(turn, record.observed[t - 1], record.rewards[t - 1])
 
     def similarity(self) -> Array:
         """Return K_z where agents learn from each other, 0 elsewhere: (V, V).
 
         Where embeddings are frozen, that between the latest message of each and one's own.
         """
-        if not isinstance(self._plan.kernel, JointKernel):
-            return self._frozen
-        return np.where(np.isfinite(self._plan.lags), self._plan.kernel.K_z, 0.0)
+        K_z = self._plan.K_z
+        return self._frozen if K_z is None else np.where(np.isfinite(self._plan.lags), K_z, 0.0)
 
     def _between_latest(self, t: int, record: Record) -> Array:
         kernel, lags = self._plan.kernel, self._plan.lags
@@ -97,19 +97,6 @@ class _Group:
         self._asked: tuple[IntArray, Array] = np.empty(0, dtype=np.int64), np.empty((0, 0))
         self._columns: dict[int, Array] = {}
 
-    def bytes_after(self, rounds: int) -> float:
-        """How much memory the factor takes at most, and eight whitened candidates a member."""
-        n = len(self.sources) * min(rounds, self.last_round)
-        return 4.0 * n**2 + 3 * 8.0 * n * 8 * len(self.members)
-
-    def work(self, rounds: int) -> float:
-        """How many operations so many rounds take, roughly.
-
-        Each round whitens what is new, and eight candidates an agent; 1e6 each round are Python's.
-        """
-        T, N = float(min(rounds, self.last_round)), len(self.sources)
-        return T * 1e6 + (N + 8 * len(self.members)) * N**2 * T**3 / 3
-
     def learn_now(self, turn: IntArray, contexts: Array, rewards: Array) -> None:
         """Learn the pulls of this turn: (V, d), (V,)."""
         heard = np.intersect1d(turn, self.sources)
@@ -125,7 +112,7 @@ class _Group:
         for done in [done for done in self._columns if done < t - self.common_lag.max()]:
             del self._columns[done]
 
-    def believe(self, t: int, rows: IntArray, agents: IntArray, X: Array, record: Record) -> Belief:
+    def predict(self, t: int, record: Record, rows: IntArray, agents: IntArray, X: Array) -> Belief:
         """Return what agents believe of m contexts, some rows of the offer, newest rounds too."""
         asked = self.posterior.project(agents, X)
         self._asked = rows, asked.Z
@@ -145,6 +132,9 @@ class _Group:
 
     def _keep_choices(self, t: int, record: Record) -> None:
         """Keep the columns of what was chosen in round t, of the offers that were whitened."""
+        if not len(self.posterior) and not self._frozen:  # there is nothing to whiten by
+            self._columns[t] = np.empty((0, len(self.sources)))
+            return
         rows, Z = self._asked
         chosen = record.rows[self.sources]
         at = np.minimum(np.searchsorted(rows, chosen), max(len(rows) - 1, 0))
@@ -175,12 +165,56 @@ class _Group:
         return done
 
 
-def _groups(policy: Policy, plan: Plan) -> list[_Group]:
-    """Put agents that learn from the same agents together."""
+def groups(plan: Plan) -> list[tuple[IntArray, IntArray]]:
+    """Put agents that learn from the same agents together: members, and their sources."""
     members: dict[bytes, list[int]] = {}
-    for v, row in enumerate(np.isfinite(plan.lags)):
+    heard = np.isfinite(plan.lags)
+    for v, row in enumerate(heard):
         members.setdefault(row.tobytes(), []).append(v)
-    return [
-        _Group(policy, plan, np.array(group), np.flatnonzero(np.isfinite(plan.lags[group[0]])))
-        for group in members.values()
-    ]
+    return [(np.array(group), np.flatnonzero(heard[group[0]])) for group in members.values()]
+
+
+class OwnPosteriors:
+    """Posteriors for each agent under the K_z that it estimates, factored anew as that changes."""
+
+    def __init__(self, policy: Policy, plan: Plan) -> None:
+        self._policy, self._plan = policy, plan
+        self._views = AllViews(policy, plan)
+        V = len(plan.lags)
+        self._posteriors = [PosteriorMixture.under(plan.kernel, policy.ridge, V) for _ in range(V)]
+
+    @property
+    def refreshes(self) -> int:
+        """A number that grows whenever some agent's K_z is estimated again."""
+        return self._views.refreshes
+
+    def learn(self, t: int, record: Record) -> None:
+        """Learn what has arrived by the decisions of round t."""
+        due = set(self._views.refresh(t, record).tolist())
+        for v, lags in enumerate(self._views.lags):
+            agents, after = self._views.hypotheses.agents[v], last_rounds(t, lags)
+            heard = np.flatnonzero(after > 0)
+            if v in due:
+                hypotheses, V = self._views.hypotheses, len(self._plan.lags)
+                self._posteriors[v] = posteriors_under(self._policy, hypotheses, v, V)
+                origins = np.repeat(agents[heard], after[heard])
+                rounds = np.concatenate([np.arange(n) for n in after[heard]])
+            else:
+                origins, rounds = agents[heard], after[heard] - 1
+            if len(origins):
+                at = rounds, origins
+                self._posteriors[v].extend(origins, record.observed[at], record.rewards[at])
+
+    def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
+        """Return beliefs at all rows of a round's offer whose agents judge: (M, ·), (V,)."""
+        joint = draws(self._policy.act)
+        belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if joint else 0)
+        for v in np.flatnonzero(judging):
+            rows = np.arange(offer.starts[v], offer.starts[v] + offer.sizes[v])
+            own = self._posteriors[v].predict(offer.agents[rows], asked[rows], joint=joint)
+            own.put(belief, rows)
+        return belief
+
+    def similarity(self) -> Array:
+        """Return what each agent takes the others' news to be worth: (V, V)."""
+        return self._views.similarity()

@@ -3,14 +3,8 @@
 import numpy as np
 import pytest
 
-import coopbandits as cb
-from coopbandits.engines.marginals import Marginals, turned
-from coopbandits.engines.record import Record
-from coopbandits.engines.sums import Sums
-from coopbandits.features import Exact
-from coopbandits.kernels import Linear
-from coopbandits.policy import plan
-from coopbandits.problems.problem import Round
+from coopbandits.gp.marginals import Marginals, turned
+from coopbandits.gp.statistics import RollingStatistics
 from reference import formulas
 
 V, M, RIDGE = 5, 3, 0.6
@@ -19,12 +13,10 @@ V, M, RIDGE = 5, 3, 0.6
 @pytest.fixture
 def heard(rng):
     """Four rounds of five agents, summed, with the observations themselves."""
-    worked_out = plan(cb.EagerKernelUCB(kernel=Linear(), ttl=2), cb.Network.path(V))
-    record, sums = Record(worked_out, 4), Sums(worked_out, Linear(), Exact(), M)
+    sums = RollingStatistics(V, M, 3)
     X, y = rng.normal(size=(4, V, M)), rng.normal(size=(4, V))
     for t in range(1, 5):
-        record.add(t, np.arange(V), Round(np.arange(V), X[t - 1], y[t - 1], y[t - 1]), np.arange(V))
-        sums.add(t, record)
+        sums.add(t, X[t - 1], y[t - 1])
     return sums, X, y
 
 
@@ -43,17 +35,23 @@ def test_rotated_parts_say_the_same_and_the_last_is_the_agents_own(rng):
             assert a[view] == pytest.approx(np.sqrt(K_z[v, v]))
 
 
+@pytest.mark.parametrize("rounded", [True, False])
 @pytest.mark.parametrize("own", [0.0, 0.5])
 def test_marginals_are_the_posterior_of_all_observations_under_the_rounded_similarity(
-    rng, heard, own
+    rng, heard, own, rounded
 ):
     sums, X, y = heard
-    marginals = Marginals(sums, V, RIDGE)
+    marginals = Marginals(sums, V, RIDGE, rounded=rounded)
     after = np.array([[3, 4, 4, 3, 0], [4, 4, 3, 0, 0]])
     agents, me = np.tile(np.arange(V), (2, 1)), np.array([1, 0])
     U, delta = rng.normal(size=(2, V, 2)), rng.choice([0.0, 0.01, 0.3, 1.0], size=(2, V))
     delta[np.arange(2), me] = own
+    marginals.reach(delta)
     views = marginals.rotated(U, delta, me)
+    if not rounded:
+        others = delta.copy()
+        others[np.arange(2), me] = 0.0
+        np.testing.assert_array_equal(marginals.levels[views.level], others)
     mean, covariance, logdet, count = marginals.of(after, agents, views)
     for view, v in enumerate(me):
         rounded = marginals.levels[views.level[view]]
@@ -79,7 +77,7 @@ def test_own_parts_are_rounded_by_a_quarter_at_most_and_may_grow(rng, heard):
     marginals = Marginals(heard[0], V, RIDGE)
     me = np.zeros(40, dtype=np.int64)
     for largest in (1.0, 7.0):
-        marginals.reach(largest)
+        marginals.reach(np.array([largest]))
         delta = largest * rng.uniform(0.03, 1.0, size=(40, V))
         level = marginals.rotated(np.ones((40, V, 1)), delta, me).level
         ratio = marginals.levels[level[:, 1:]] / delta[:, 1:]

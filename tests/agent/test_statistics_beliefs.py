@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits.agent import snapshot
 from coopbandits.errors import StateError
 from coopbandits.features import Exact, Nystrom
 from coopbandits.kernels import RBF, Linear
+from coopbandits.policy import plan
 
 NETWORK = cb.Network.complete(3)
 BASIS = Nystrom(np.random.default_rng(5).normal(size=(8, 2)))
@@ -33,9 +35,9 @@ def live(agent, rng, rounds, first=1):
         agent.reward(decision.id, float(np.sin(decision.context[0])))
         for origin in (1, 2):
             x = rng.normal(size=2)
-            attached = agent._attachments.width(2) - 2
-            extra = np.append([4.0], rng.normal(size=attached - 1)) if attached else []
-            agent.receive(cb.Message(t, origin, np.append(x, extra), float(np.sin(x[0])), 1))
+            attached = plan(agent.policy, NETWORK).attached(2)
+            extra = np.append([4.0], rng.normal(size=attached - 1)) if attached else np.empty(0)
+            agent.receive(cb.Message(t, origin, x, float(np.sin(x[0])), 1, extra))
     return choices
 
 
@@ -57,13 +59,13 @@ def test_what_does_not_fit_a_stored_model_is_refused(rng):
     policy = policy_of("known")
     agent = policy.agent(0, NETWORK)
     live(agent, rng, 3)
-    header, arrays = cb.agent.snapshot.unpack(agent.to_bytes())
+    _, header, arrays = snapshot.unpack(agent.to_bytes())
     for name, value in [
         ("sums", arrays["sums"][:1]),
         ("U", arrays["U"][:, :2]),
         ("delta", arrays["delta"][0]),
     ]:
-        forged = cb.agent.snapshot.pack(header, {**arrays, name: value})
+        forged = snapshot.pack(header, {**arrays, name: value})
         with pytest.raises(StateError, match="do not fit each other"):
             cb.Agent.from_bytes(forged, policy=policy, network=NETWORK)
 
@@ -91,7 +93,7 @@ def test_history_is_added_up_before_the_first_decision(rng):
     for x, reward in zip(X, y, strict=True):
         featured.observe(x, reward)
         plain.observe(x, reward)
-    assert len(featured._observations) < 1024
+    assert len(featured._inbox) < 1024
     offered = rng.normal(size=(5, 2))
     one, two = featured.decide(offered), plain.decide(offered)
     assert one.index == two.index

@@ -5,10 +5,10 @@ import pytest
 
 import coopbandits as cb
 from coopbandits import features
-from coopbandits.agent.model import Attachments, Model
-from coopbandits.agent.summed_model import SummedModel
-from coopbandits.agent.surface import ExactSurface, SummedSurface
+from coopbandits.agent.factor_beliefs import FactorBeliefs
+from coopbandits.agent.statistics_beliefs import StatisticsBeliefs
 from coopbandits.policy import plan
+from coopbandits.protocol import Observation
 from differences import slopes_are_those_of_differences
 from reference import formulas
 
@@ -29,16 +29,25 @@ def policy_of(kernel, **changes):
 
 
 def observations(rng, count=9, dim=2):
-    return [(int(rng.integers(3)), rng.normal(size=dim), float(rng.normal())) for _ in range(count)]
+    return [
+        Observation(int(rng.integers(3)), 1, rng.normal(size=dim), float(rng.normal()))
+        for _ in range(count)
+    ]
 
 
-def surfaces(policy, seen, learnt):
-    """The beliefs of agent 1, the first `learnt` observations in its factor, the rest ahead."""
-    worked_out = plan(policy, NETWORK)
-    model = Model(policy, worked_out, 1, 2)
-    if learnt:
-        model = model.ahead(seen[:learnt]).commit()
-    return ExactSurface(model.ahead(seen), Attachments(worked_out), np.zeros((1, 2)))
+def surfaces(policy, seen, learnt, attached=()):
+    """The beliefs of agent 1, the first `learnt` observations learnt before the rest."""
+    beliefs = FactorBeliefs(policy, plan(policy, NETWORK), 1)
+    beliefs.learn(seen[:learnt])
+    beliefs.learn(seen[learnt:])
+    return beliefs.surface(np.array(attached))
+
+
+def summed(policy, seen):
+    """The beliefs of agent 1 from statistics."""
+    beliefs = StatisticsBeliefs(policy, plan(policy, NETWORK), 1, 2)
+    beliefs.learn(seen)
+    return beliefs
 
 
 @pytest.mark.parametrize("learnt", [0, 4, 9])
@@ -48,7 +57,7 @@ def test_beliefs_are_the_papers_and_slopes_those_of_differences(rng, kernel, lea
     surface = surfaces(policy, seen, learnt)
     slopes_are_those_of_differences(surface, X)
     joint = plan(policy, NETWORK).kernel
-    u, C, y = (np.array(part) for part in zip(*seen, strict=True))
+    u, C, y = (np.array([getattr(o, k) for o in seen]) for k in ("origin", "context", "reward"))
     me = np.ones(6, dtype=int)
     mean, variance = formulas.posterior(
         joint(u, C, u, C), joint(u, C, me, X), joint.diagonal(me, X), y, 0.3
@@ -70,8 +79,8 @@ def test_a_sum_of_kernels_and_frozen_embeddings_have_slopes_too(rng):
     )
     frozen = cb.similarity.MeanEmbedding(refresh="frozen", features=features.Fourier(8))
     policy = policy_of(cb.kernels.RBF(), similarity=frozen)
-    seen = [(o, np.append(x, rng.normal(size=8)), y) for o, x, y in seen]
-    slopes_are_those_of_differences(surfaces(policy, seen, 4), X)
+    seen = [replace(one, attached=rng.normal(size=8)) for one in seen]
+    slopes_are_those_of_differences(surfaces(policy, seen, 4, rng.normal(size=8)), X)
 
 
 @pytest.mark.parametrize(
@@ -85,26 +94,25 @@ def test_a_sum_of_kernels_and_frozen_embeddings_have_slopes_too(rng):
 )
 def test_slopes_of_sums_are_those_of_differences(rng, basis):
     policy = policy_of(cb.kernels.Matern(nu=2.5), features=basis)
-    model = SummedModel.empty(policy, plan(policy, NETWORK), 1, 2).learnt(observations(rng))
-    surface, X = SummedSurface(model), rng.normal(size=(6, 2))
+    beliefs = summed(policy, observations(rng))
+    surface, X = beliefs.surface(np.empty(0)), rng.normal(size=(6, 2))
     slopes_are_those_of_differences(surface, X)
-    belief = model.predict(X)
+    belief = beliefs.predict(X, np.empty(0))
     np.testing.assert_allclose(surface.believe(X), (belief.mean, belief.std), rtol=1e-8)
 
 
 def test_exact_features_and_the_linear_kernel_have_one_surface(rng):
     seen, X = observations(rng), rng.normal(size=(6, 2))
     policy = policy_of(cb.kernels.Linear(0.7))
-    summed = replace(policy, features=features.Exact())
-    model = SummedModel.empty(summed, plan(summed, NETWORK), 1, 2).learnt(seen)
-    exact, sums = surfaces(policy, seen, 4).slopes(X), SummedSurface(model).slopes(X)
+    beliefs = summed(replace(policy, features=features.Exact()), seen)
+    exact, sums = surfaces(policy, seen, 4).slopes(X), beliefs.surface(np.empty(0)).slopes(X)
     for name in ("mean", "std", "mean_by_x", "std_by_x"):
         np.testing.assert_allclose(getattr(exact, name), getattr(sums, name), rtol=1e-7, atol=1e-9)
 
 
 def test_where_nothing_is_left_to_know_sigma_has_no_slope():
     # a linear function along one direction, known to the last digit at x = 0
-    policy = policy_of(cb.kernels.Linear())
-    at = surfaces(policy, [(1, np.array([1.0, 0.0]), 2.0)], 1).slopes(np.zeros((1, 2)))
+    policy, known = policy_of(cb.kernels.Linear()), Observation(1, 1, np.array([1.0, 0.0]), 2.0)
+    at = surfaces(policy, [known], 1).slopes(np.zeros((1, 2)))
     assert at.std[0] == 0
     assert (at.std_by_x == 0).all()

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
-from coopbandits.engines.sums import Sums
-from coopbandits.gp.statistics import half, pairs
+from coopbandits.gp.statistics import RollingStatistics, half, pairs
 
 # Neighbouring levels of δ differ by this factor; below the last one δ counts as 0.
 _STEP = 1.6
@@ -74,34 +73,45 @@ def turned(U: Array, delta: Array, me: IntArray) -> tuple[Array, Array]:
 class Marginals:
     """Posteriors of views' own functions, from sums."""
 
-    def __init__(self, sums: Sums, agents: int, ridge: float) -> None:
-        self._sums, self._ridge = sums, ridge
+    def __init__(
+        self, sums: RollingStatistics, agents: int, ridge: float, *, rounded: bool = True
+    ) -> None:
+        """Make room; with `rounded=False` δ keeps its value, whatever that takes."""
+        self._sums, self._ridge, self._rounded, self._agents = sums, ridge, rounded, agents
         m = sums.m
         i, j, self._cell = half(m)
         self._half, self._diagonal = i * m + j, np.flatnonzero(i == j)
-        # after each of the last rounds, of each agent and level: n, log det, b̃, half of S̃
-        shape = (sums.depth, agents, _LEVELS)
-        self._table = np.zeros((*shape, 2 + m + len(i)))
-        self._made = np.zeros(shape, dtype=np.int64)  # after which round, 0 for none
-        self.levels: Array = np.zeros(_LEVELS)
-        self.reach(1.0)
+        self.levels: Array = np.empty(0)
+        self._table, self._made = np.empty(0), np.empty(0, dtype=np.int64)
+        self.reach(np.ones(1))
 
-    @property
-    def bytes(self) -> float:
+    @staticmethod
+    def bytes(depth: int, agents: int, m: int) -> float:
         """How much memory the levels take, with a batch of views."""
-        return float(self._table.nbytes + self._made.nbytes) + 8.0 * _BATCH
+        return 8.0 * depth * agents * _LEVELS * (3 + m + m * (m + 1) // 2) + 8.0 * _BATCH
 
-    def reach(self, largest: float) -> None:
-        """Let the levels reach up to the largest δ; what was made at others is forgotten."""
-        if largest > self.levels[-1]:
-            self.levels = np.power(_STEP, np.arange(1.0 - _LEVELS, 1.0)) * largest
-            self.levels[0] = 0.0
-            self._made[:] = 0
+    def reach(self, delta: Array) -> None:
+        """Let the levels reach all δ; what was made at others is forgotten."""
+        levels = np.unique(np.append(0.0, delta))
+        if self._rounded:
+            if len(self.levels) and levels[-1] <= self.levels[-1]:
+                return
+            levels = np.power(_STEP, np.arange(1.0 - _LEVELS, 1.0)) * levels[-1]
+            levels[0] = 0.0
+        if np.array_equal(levels, self.levels):
+            return
+        self.levels = levels
+        # after each of the last rounds, of each agent and level: n, log det, b̃, half of S̃
+        shape = (self._sums.depth, self._agents, len(levels))
+        self._table = np.zeros((*shape, 2 + self._sums.m + len(self._half)))
+        self._made = np.zeros(shape, dtype=np.int64)  # after which round, 0 for none
 
     def rotated(self, U: Array, delta: Array, me: IntArray) -> Rotated:
         """Lay out B views, others' δ rounded: U (B, N, r), δ (B, N), me (B,)."""
         others = delta.copy()
         others[np.arange(len(me)), me] = 0.0
+        if not self._rounded:
+            return Rotated(*turned(U, delta, me), np.searchsorted(self.levels, others))
         steps = np.log(np.maximum(others / self.levels[-1], 1e-300)) / np.log(_STEP)
         level = np.clip(np.rint(steps) + _LEVELS - 1, 0, _LEVELS - 1)
         return Rotated(*turned(U, delta, me), level.astype(np.int64))
@@ -186,6 +196,13 @@ class Marginals:
         row[0], row[1] = sums[0], 0.0
         if c == 0:
             row[2 : 2 + m], row[2 + m :] = sums[2 : 2 + m], S[self._half]
+            return
+        if not self._rounded:  # δ may be so small that the difference below has no digits
+            whole = np.eye(m) + c * S.reshape(m, m)
+            solved = np.linalg.solve(whole, np.column_stack([S.reshape(m, m), sums[2 : 2 + m]]))
+            row[1] = np.linalg.slogdet(whole)[1]
+            row[2 : 2 + m] = solved[:, m]
+            row[2 + m :] = (0.5 * (solved[:, :m] + solved[:, :m].T)).reshape(-1)[self._half]
             return
         grown = c * S  # I + cS; columns or rows first is the same
         grown[:: m + 1] += 1.0

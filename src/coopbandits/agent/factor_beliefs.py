@@ -1,0 +1,164 @@
+"""Exact beliefs of one agent: all its observations, and a growing Cholesky factor.
+
+They are a function of the observations, in the order in which they came, and of two numbers: in
+which batches these were learnt (`blocks`), and how many there were when K_z was last estimated.
+With these they can be replayed to the bit.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from coopbandits.act import draws
+from coopbandits.agent.beliefs import Arrays
+from coopbandits.agent.gradients import FactorSurface
+from coopbandits.arrays import Array, IntArray
+from coopbandits.gp.compositions import JointKernel, composition
+from coopbandits.gp.mixture import PosteriorMixture
+from coopbandits.gp.posterior import Belief, Posterior
+from coopbandits.gp.sample_path import SamplePath
+from coopbandits.policy import Plan, Policy
+from coopbandits.protocol.digests import Digest
+from coopbandits.protocol.messages import Observation
+from coopbandits.similarity.hypotheses import Hypotheses
+from coopbandits.similarity.similarity import Views
+
+
+class FactorBeliefs:
+    """One agent's posterior under each hypothesis of K_z.
+
+    Attributes:
+        observations: All that were learnt, in order.
+        blocks: How many were learnt at a time, since K_z was last estimated.
+        hypotheses: What K_z may be.
+    """
+
+    def __init__(self, policy: Policy, plan: Plan, agent: int) -> None:
+        self._policy, self._plan, self._agent = policy, plan, agent
+        self._estimates = plan.estimates
+        self.observations: list[Observation] = []
+        self.blocks: tuple[int, ...] = ()
+        self.hypotheses = Hypotheses.of(plan.lags, np.array([agent]), None)
+        self._summaries: Array = np.empty((0, 0))
+        self._posteriors = PosteriorMixture.under(plan.kernel, policy.ridge, len(plan.lags))
+
+    @property
+    def n_observations(self) -> int:
+        """How many observations have been learnt."""
+        return len(self.observations)
+
+    @property
+    def recent(self) -> Sequence[Observation]:
+        """All observations."""
+        return self.observations
+
+    def n_observations_without(self, origins: Collection[int]) -> int:
+        """How many observations have been learnt from others than these."""
+        return sum(one.origin not in origins for one in self.observations)
+
+    def learn(self, observations: Sequence[Observation], digests: Collection[Digest] = ()) -> None:
+        """Learn what has arrived, and estimate K_z again if that is due."""
+        if not observations:
+            return
+        self.observations += observations
+        if self._estimates:
+            self._summaries = self._summed(observations)
+            if self._estimate():
+                observations = self.observations
+        self._extend(observations)
+
+    def replay(
+        self, observations: Sequence[Observation], blocks: tuple[int, ...], fitted_at: int
+    ) -> None:
+        """Learn observations as beliefs that were stored did."""
+        self.observations = [*observations]
+        if self._estimates and fitted_at:
+            self._summaries = self._summed(observations[:fitted_at])
+            self._estimate(fitted_at)
+            self._summaries = self._summed(observations[fitted_at:])
+        start = 0
+        for size in blocks:
+            self._extend(observations[start : start + size])
+            start += size
+
+    def predict(self, X: Array, attached: Array) -> Belief:
+        """Return the belief at m contexts, with covariances if the act draws: (m, d), (·,)."""
+        if attached.size:
+            X = np.hstack([X, np.repeat(attached[None, :], len(X), axis=0)])
+        agents = np.full(len(X), self._agent)
+        return self._posteriors.predict(agents, X, joint=draws(self._policy.act))
+
+    def draw(self, dim: int, width: float, rng: np.random.Generator) -> SamplePath:
+        """Draw a function from N(mean, w²Σ)."""
+        return self._posteriors.draw(self._agent, dim, width, rng)
+
+    def surface(self, attached: Array) -> FactorSurface:
+        """Return mean and σ with their gradients, at any point."""
+        return FactorSurface(self._posteriors, self._agent, attached)
+
+    def state(self) -> Any:
+        """Return what `restore` needs to forget all that is learnt from now on."""
+        held = self.blocks, self.hypotheses, self._summaries, self._posteriors
+        return held, len(self.observations), self._posteriors.mark
+
+    def restore(self, state: Any) -> None:
+        """Go back to a state, to the bit."""
+        (self.blocks, self.hypotheses, self._summaries, self._posteriors), n, mark = state
+        del self.observations[n:]
+        self._posteriors.reset(mark)
+
+    def stored(self) -> Arrays:
+        """Return the arrays that it can be made of again, with the observations."""
+        return {"blocks": np.array(self.blocks, dtype=np.int64)}
+
+    def _extend(self, observations: Sequence[Observation]) -> None:
+        origins = np.array([one.origin for one in observations])
+        X = [one.augmented if self._plan.frozen else one.context for one in observations]
+        y = np.array([one.reward for one in observations])
+        self._posteriors.extend(origins, np.array(X), y)
+        self.blocks = (*self.blocks, len(observations))
+
+    def _summed(self, observations: Sequence[Observation]) -> Array:
+        """Add the summaries of observations to the sums, one by one: (V, p)."""
+        assert self._plan.estimator is not None
+        learner, sums = self._plan.estimator.learner, self._summaries.copy()
+        for one in observations:
+            row = learner.summaries(one.context[None], one.attached[None], np.array([one.reward]))
+            if not sums.size:
+                sums = np.zeros((len(self._plan.lags), row.shape[1]))
+            sums[one.origin] += row[0]
+        return sums
+
+    def _estimate(self, count: int | None = None) -> bool:
+        """Estimate K_z from the sums if that is due, and start posteriors anew under it."""
+        assert self._plan.estimator is not None
+        known = np.array([len(self.observations) if count is None else count])
+        hypotheses, due = self.hypotheses.refreshed(self._plan.estimator, known, self._views)
+        if not due.size:
+            return False
+        self.hypotheses, self.blocks = hypotheses, ()
+        self._posteriors = posteriors_under(self._policy, hypotheses, 0, len(self._plan.lags))
+        return True
+
+    def _views(self, due: IntArray) -> Views:
+        sources = self.hypotheses.agents
+        return Views.apart(sources, self.hypotheses.me, self._summaries[sources])
+
+
+def posteriors_under(
+    policy: Policy, hypotheses: Hypotheses, view: int, agents: int
+) -> PosteriorMixture:
+    """Start a posterior under each hypothesis of one view, among V agents."""
+    some = np.flatnonzero(hypotheses.whose == view)
+    heard = hypotheses.heard[view]
+    sources = hypotheses.agents[view, heard]
+    related = np.zeros((len(some), agents), dtype=np.bool_)
+    related[:, sources] = hypotheses.linked[some][:, heard]
+    posteriors = []
+    for h in some:
+        K_z = np.zeros((agents, agents))
+        K_z[np.ix_(sources, sources)] = hypotheses.matrix(int(h))
+        kernel = JointKernel(policy.kernel, K_z, composition(policy.compose))
+        posteriors.append(Posterior(kernel, policy.ridge))
+    return PosteriorMixture(tuple(posteriors), related, hypotheses.weight[some])

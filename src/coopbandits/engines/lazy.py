@@ -1,0 +1,97 @@
+r"""Lazy updates: posteriors from statistics that stand until there is so much more news.
+
+An agent's own observations count at once, by recursive regression. Those of others count when there
+is a share `laziness` more of them than when all that had arrived was last looked at
+(`gp/marginals.py`), so a belief rests on at least 1/(1 + laziness) of all that arrived. σ is then
+larger than it need be, never smaller, under a K_z; hypotheses may come to agree as news is looked
+at, or not. At 0 all that has arrived counts, and nothing is approximated.
+"""
+
+import numpy as np
+
+from coopbandits.act import draws
+from coopbandits.arrays import Array, BoolArray
+from coopbandits.engines.by_lags import Record, depth, last_rounds
+from coopbandits.engines.recursive import RecursiveRegression
+from coopbandits.engines.views import AllViews
+from coopbandits.gp.marginals import Marginals, Rotated
+from coopbandits.gp.mixture import Moments
+from coopbandits.gp.posterior import Belief
+from coopbandits.gp.statistics import RollingStatistics
+from coopbandits.policy import Plan, Policy
+from coopbandits.problems.problem import Round
+from coopbandits.similarity.hypotheses import Batch, batches
+
+# By how much others' news may be late, unless a run says otherwise.
+LAZINESS = 0.1
+# A given K_z of more parts keeps so many.
+PARTS = 6
+# Views that are worked on together differ by this share of their agents at most.
+_ALIKE = 0.2
+
+
+class LazyStatistics:
+    """Every agent's posterior from all but the newest of others' news."""
+
+    def __init__(self, policy: Policy, plan: Plan, m: int, laziness: float) -> None:
+        self._policy, self._laziness = policy, laziness
+        V = len(plan.lags)
+        self._sums = RollingStatistics(len(plan.lags), m, depth(plan))
+        self._marginals = Marginals(self._sums, V, policy.ridge, rounded=laziness > 0)
+        self._views = AllViews(policy, plan, most=PARTS if laziness else None)
+        self._batches: list[tuple[Batch, Array, Rotated]] = []
+        self._lags = np.full((V, 0), np.inf)
+        self._regression = RecursiveRegression(np.zeros((V, m, m)), policy.ridge)
+
+    @property
+    def refreshes(self) -> int:
+        """A number that grows whenever some agent's K_z is estimated again."""
+        return self._views.refreshes
+
+    def learn(self, t: int, record: Record) -> None:
+        """Learn what each agent saw itself, or all that there is where it is so much more."""
+        changed = self._views.refresh(t, record)
+        self._sums.add(t - 1, record.features, record.rewards[t - 2])
+        if changed.size or not self._batches:
+            self._cut_down()
+            self._regression.seen[changed] = 0
+        there = np.maximum(t - self._lags, 0.0).sum(axis=1)
+        due = there >= np.maximum((1 + self._laziness) * self._regression.seen, 1)
+        self._regression.learn(~due, record.features, record.rewards[t - 2])
+        if not due.any():
+            return
+        moments = Moments(len(due), self._sums.m)
+        for batch, lags, rotated in self._batches:
+            at = np.flatnonzero(due[batch.whose])
+            if at.size:
+                after = last_rounds(t, lags[at])
+                seen = self._marginals.of(after, batch.agents[at], rotated.part(at))
+                moments.add(batch.whose[at], batch.weight[at], *seen)
+        self._regression.reset(*moments.whole())
+        self._regression.seen[due] = there[due]
+
+    def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
+        """Return beliefs at all rows of a round's offer: (M, m)."""
+        return self._regression.predict(offer, asked, joint=draws(self._policy.act))
+
+    def similarity(self) -> Array:
+        """Return what each agent takes the others' news to be worth: (V, V)."""
+        return self._views.similarity()
+
+    def _cut_down(self) -> None:
+        def fits(views: int, fewest: int, most: int, r: int) -> bool:
+            return most <= (1 + _ALIKE) * fewest
+
+        hypotheses = self._views.hypotheses
+        self._marginals.reach(hypotheses.delta)
+        self._batches = [
+            (
+                batch,
+                self._views.lags_of(batch),
+                self._marginals.rotated(batch.U, batch.delta, batch.me),
+            )
+            for batch in batches(hypotheses, fits)
+        ]
+        linked = np.zeros(self._views.lags.shape, dtype=np.bool_)
+        np.logical_or.at(linked, hypotheses.whose, hypotheses.linked)
+        self._lags = np.where(linked, self._views.lags, np.inf)
