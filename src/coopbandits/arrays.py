@@ -21,6 +21,8 @@ LARGEST = 1e50
 # Marks a dataclass field that says nothing where it has its default: so values keep the
 # fingerprints that they had before there was such a field, and stored agents stay readable.
 CAME_LATER = {"came later": True}
+# What Python and numpy count among the whole numbers, and we do not.
+_NO_NUMBERS = (bool, np.bool_, np.timedelta64)
 
 
 def as_floats(values: object, what: str) -> Array:
@@ -149,13 +151,13 @@ def as_agent(value: Any, agents: int) -> int:
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether a value is a whole number; True and False are not."""
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    """Tell whether a value is a whole number; True, False and spans of time are not."""
+    return isinstance(value, Integral) and not isinstance(value, _NO_NUMBERS)
 
 
 def is_real(value: object) -> bool:
-    """Tell whether a value is a number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    """Tell whether a value is a number; True, False and spans of time are not."""
+    return isinstance(value, Real) and not isinstance(value, _NO_NUMBERS)
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
