@@ -3,10 +3,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from coopbandits.arrays import as_count, as_floats, as_number, is_real, is_whole
+import coopbandits as cb
+from coopbandits.arrays import (
+    as_choice,
+    as_count,
+    as_floats,
+    as_number,
+    is_real,
+    is_whole,
+    short,
+)
 from coopbandits.errors import ParameterError, ShapeError
 
 SPANS = [np.timedelta64(3, "s"), np.timedelta64(3), np.datetime64("2020-01-01")]
+TEXTS = np.array(["auto", "growing"])
 
 
 @pytest.mark.parametrize("value", SPANS, ids=repr)
@@ -28,3 +38,67 @@ def test_a_span_or_a_point_of_time_is_no_number(value):
 def test_numbers_of_all_kinds_are_numbers(value):
     assert as_number(value, "dim") == 3.0
     np.testing.assert_array_equal(as_floats([value, value], "contexts"), [3.0, 3.0])
+
+
+def test_a_choice_is_one_of_its_texts():
+    assert as_choice("b", "way", ("a", "b")) == "b"
+    assert type(as_choice(np.str_("b"), "way", ("a", "b"))) is str
+    with pytest.raises(ParameterError, match=r"^way='d' is not known; expected 'a', 'b' or 'c'$"):
+        as_choice("d", "way", ("a", "b", "c"))
+    with pytest.raises(ParameterError, match=r"^way=3 is not known; expected 'a' or a number$"):
+        as_choice(3, "way", ["a"], otherwise="a number")
+    with pytest.raises(ParameterError, match=r"^way=None is not known; expected 'a'$"):
+        as_choice(None, "way", ["a"])
+
+
+def _play(**options):
+    network = cb.Network.path(2)
+    return cb.play(cb.problems.clustered_linear(network), cb.LinUCB(), 2, **options)
+
+
+def _gains(of):
+    problem = cb.problems.clustered_linear(cb.Network.path(2), dim=2)
+    policy = cb.LinUCB()
+    return cb.theory.run_gains(problem, policy, cb.play(problem, policy, 2), of=of)
+
+
+@pytest.mark.parametrize(
+    ("option", "call"),
+    {
+        "engine": lambda text: _play(engine=text),
+        "compose": lambda text: cb.CoopKernelUCB(kernel=cb.kernels.RBF(), compose=text),
+        "follow": lambda text: cb.DistKernelUCB(kernel=cb.kernels.RBF(), follow=text),
+        "refresh": lambda text: cb.similarity.Evidence(refresh=text),
+        "sample": lambda text: cb.similarity.MeanEmbedding(sample=text),
+        "source": lambda text: cb.theory.gain_rate(cb.kernels.RBF(), 5, dim=2, source=text),
+        "of": _gains,
+    }.items(),
+)
+@pytest.mark.parametrize(
+    "given", [TEXTS, np.array("auto"), ["auto"], b"auto", None, 3, np.nan, str], ids=repr
+)
+def test_an_option_that_is_a_text_takes_nothing_else(option, call, given):
+    with pytest.raises(ParameterError, match=f"{option}=.* is not known; expected '"):
+        call(given)
+
+
+def test_a_bandwidth_is_one_number_or_a_text():
+    with pytest.raises(ParameterError, match="bandwidth must be a number"):
+        cb.similarity.MeanEmbedding(bandwidth=np.array([1.0, 2.0]))
+    with pytest.raises(
+        ParameterError, match=r"bandwidth='mean' is not known.*'median' or a number"
+    ):
+        cb.similarity.MeanEmbedding(bandwidth="mean")
+    assert cb.similarity.MeanEmbedding(bandwidth="median").bandwidth == "median"
+
+
+def test_what_cannot_be_spelt_out_is_named_by_its_kind():
+    class Silent:
+        def __repr__(self):
+            raise RuntimeError("no words")
+
+    assert short(Silent()) == "a value of type Silent"
+    with pytest.raises(
+        ParameterError, match="dim must be at most 2147483648, got a value of type int"
+    ):
+        as_count(10**5000, "dim")

@@ -9,8 +9,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import CAME_LATER, Array, BoolArray, IntArray, as_count, short
-from coopbandits.errors import LocalProtocolError, ParameterError
+from coopbandits.arrays import CAME_LATER, Array, BoolArray, IntArray, as_choice, as_count
+from coopbandits.errors import LocalProtocolError
 from coopbandits.gp.posterior import Belief
 from coopbandits.network import Network
 from coopbandits.width import Width
@@ -121,10 +121,8 @@ class FollowCentre:
     judges: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.follow_rule not in ("nearest", "same"):
-            raise ParameterError(
-                f"follow={short(self.follow_rule)} is not known; expected 'nearest' or 'same'"
-            )
+        rule = as_choice(self.follow_rule, "follow", ("nearest", "same"))
+        object.__setattr__(self, "follow_rule", rule)
         if self.patience is not None:
             object.__setattr__(self, "patience", as_count(self.patience, "patience"))
 

@@ -4,6 +4,7 @@ Inner functions trust what these have let in: float64, finite, of the right shap
 that leaves room for arithmetic (`LARGEST`).
 """
 
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -129,6 +130,23 @@ def as_count(value: Any, what: str, *, least: int = 1, most: int = 2**31) -> int
     return int(value)
 
 
+def as_choice(value: Any, what: str, choices: Iterable[str], *, otherwise: str = "") -> str:
+    """Check an option that is one of a few texts.
+
+    Args:
+        value: What was given.
+        what: The option's name.
+        choices: The texts.
+        otherwise: What else the option may be, for the message.
+    """
+    known = tuple(choices)
+    if isinstance(value, str) and value in known:
+        return known[known.index(value)]
+    named = [*map(repr, known), *([otherwise] if otherwise else [])]
+    expected = " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    raise ParameterError(f"{what}={short(value)} is not known; expected {expected}")
+
+
 def as_bytes(value: Any) -> bytes:
     """Check that a value is bytes, or something like them."""
     if not isinstance(value, bytes | bytearray | memoryview):
@@ -168,5 +186,8 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def short(value: object) -> str:
     """Spell a value out for an error message, cut to one line."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # an int of 5,000 digits, or a user's own __repr__: name its kind instead
+        text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "…"

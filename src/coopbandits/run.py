@@ -10,6 +10,7 @@ from coopbandits.arrays import (
     Array,
     BoolArray,
     IntArray,
+    as_choice,
     as_count,
     as_not_negative,
     as_positive,
@@ -199,10 +200,7 @@ def _check(
         raise ParameterError(f"{short(problem)} is no problem; coopbandits.problems makes some")
     if isinstance(policy, type) or not isinstance(policy, Policy | Algorithm):
         raise ParameterError(f"{short(policy)} is no policy; coopbandits.LinUCB() makes one")
-    if engine not in ("auto", *ENGINES):
-        raise ParameterError(
-            f"engine={short(engine)} is not known; expected 'auto', {', '.join(map(repr, ENGINES))}"
-        )
+    as_choice(engine, "engine", ("auto", *ENGINES))
     if on_round is not None and not callable(on_round):
         raise ParameterError(f"on_round must be a function of the round, got {short(on_round)}")
     if not isinstance(links, Links | None):

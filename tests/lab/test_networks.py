@@ -152,3 +152,9 @@ def test_half_of_the_diameter_is_the_papers_ttl():
     assert half_diameter(cb.Network.complete(4)) == 1
     with pytest.raises(ParameterError, match="not connected"):
         half_diameter(cb.Network.from_edges([(0, 1)], agents=3))
+
+
+@pytest.mark.parametrize("name", [None, 3, np.array(["ego-facebook"] * 2), ["a"]], ids=repr)
+def test_a_network_is_known_by_a_name_or_a_path(name):
+    with pytest.raises(NetworkError, match=r"is no network; expected the name of one \(ego-face"):
+        load_network(name)

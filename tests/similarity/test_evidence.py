@@ -241,7 +241,7 @@ def test_a_message_carries_the_mean_of_what_was_offered(rng):
         ({"noise": 1e-170}, "noise must be at least"),
         ({"groups": 0}, "groups"),
         ({"contexts": "yes"}, "True or False"),
-        ({"refresh": "frozen"}, "expected one of 'every round', 'growing'"),
+        ({"refresh": "frozen"}, "expected 'every round' or 'growing'"),
         ({"growth": 0.9}, "growth must be above 1"),
         ({"partitions": -1}, "partitions must be a whole number >= 0"),
         ({"partitions": 2.5}, "partitions must be a whole number"),

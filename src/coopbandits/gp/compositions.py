@@ -22,8 +22,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from coopbandits.arms import ActiveDimensions, as_arms
-from coopbandits.arrays import Array, BoolArray, IntArray, short
-from coopbandits.errors import NonFiniteError, ParameterError
+from coopbandits.arrays import Array, BoolArray, IntArray, as_choice
+from coopbandits.errors import NonFiniteError
 from coopbandits.gp.covariances import own_rows
 from coopbandits.kernels import STEP, Kernel, diagonal_gradient_of, gradient_of
 
@@ -89,11 +89,7 @@ def composition(name: "str | Composition") -> Composition:
     """Look up a composition by its name, as a policy's `compose=` takes it."""
     if isinstance(name, Composition) and not isinstance(name, type):
         return name
-    if not isinstance(name, str) or name not in _BY_NAME:
-        raise ParameterError(
-            f"compose={short(name)} is not known; expected one of {', '.join(sorted(_BY_NAME))}"
-        )
-    return _BY_NAME[name]
+    return _BY_NAME[as_choice(name, "compose", sorted(_BY_NAME))]
 
 
 @dataclass(frozen=True, eq=False)

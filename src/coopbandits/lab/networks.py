@@ -142,6 +142,11 @@ def _graph(
     download: bool,
     on_bytes: OnBytes | None,
 ) -> EdgeList:
+    if not isinstance(name, str | Path):
+        raise NetworkError(
+            f"{short(name)} is no network; expected the name of one ({', '.join(SOURCES)}) or the "
+            "path of a file of edges"
+        )
     known = str(name).lower()
     if known not in SOURCES:
         path = Path(name).expanduser()

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_count, as_seed, short
-from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.arrays import Array, IntArray, as_choice, as_count, as_seed
+from coopbandits.errors import ShapeError
 from coopbandits.kernels import Linear
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
@@ -72,14 +72,9 @@ class Tasks:
 
 def _labels(network: Network, ttl: int, clusters: str | Sequence[int] | IntArray) -> IntArray:
     if isinstance(clusters, str):
-        if clusters == "centres":
-            return network.centres(ttl).of
-        if clusters == "independent sets":
-            return _independent_sets(network, ttl)
-        raise ParameterError(
-            f"clusters={short(clusters)} is not known; expected 'centres', 'independent sets' or "
-            "a label for each agent"
-        )
+        names = ("centres", "independent sets")
+        name = as_choice(clusters, "clusters", names, otherwise="a label for each agent")
+        return network.centres(ttl).of if name == "centres" else _independent_sets(network, ttl)
     labels = Clusters(clusters).labels
     if labels.shape != (len(network),):
         raise ShapeError(

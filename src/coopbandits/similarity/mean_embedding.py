@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_positive, short
+from coopbandits.arrays import Array, BoolArray, IntArray, as_choice, as_count, as_positive, short
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, exact_or
 from coopbandits.gp.compositions import Composition, share_of
@@ -68,19 +68,14 @@ class MeanEmbedding:
     early: ClassVar[tuple[int, int]] = EARLY
 
     def __post_init__(self) -> None:
-        if self.bandwidth != "median":
-            if isinstance(self.bandwidth, str):
-                raise ParameterError(
-                    f"bandwidth={short(self.bandwidth)} is not known; expected a number above 0, "
-                    "or 'median'"
-                )
+        if isinstance(self.bandwidth, str):
+            number = "a number above 0"
+            as_choice(self.bandwidth, "bandwidth", ("median",), otherwise=number)
+        else:
             object.__setattr__(self, "bandwidth", as_positive(self.bandwidth, "bandwidth"))
             if self.bandwidth < 1e-50:  # its square must not vanish
                 raise ParameterError(f"bandwidth must be at least 1e-50, got {self.bandwidth}")
-        if self.sample not in SAMPLES:
-            raise ParameterError(
-                f"sample={short(self.sample)} is not known; expected 'chosen' or 'offered'"
-            )
+        object.__setattr__(self, "sample", as_choice(self.sample, "sample", SAMPLES))
         if self.kernel is not None:
             as_kernel(self.kernel)
         if not isinstance(self.unbiased, bool):

@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_floats, as_positive, short
+from coopbandits.arrays import Array, BoolArray, IntArray, as_choice, as_floats, as_positive, short
 from coopbandits.errors import ParameterError, SimilarityError
 from coopbandits.features import as_basis
 from coopbandits.kernels import Kernel
@@ -183,11 +183,8 @@ def settle(similarity: Any, *, allowed: tuple[str, ...] = REFRESH[:2]) -> None:
             raise ParameterError(f"noise must be at least {_SMALLEST_SCALE:g}, got {noise}")
         object.__setattr__(similarity, "noise", noise)
     as_basis(similarity.features)
-    if similarity.refresh not in allowed:
-        raise ParameterError(
-            f"refresh={short(similarity.refresh)} is not known; expected one of "
-            f"{', '.join(map(repr, allowed))}"
-        )
+    refresh = as_choice(similarity.refresh, "refresh", allowed)
+    object.__setattr__(similarity, "refresh", refresh)
     growth = as_positive(similarity.growth, "growth")
     if growth <= 1:
         raise ParameterError(f"growth must be above 1, got {growth}")

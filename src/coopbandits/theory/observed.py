@@ -6,10 +6,11 @@ continuum it keeps the contexts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_seed, frozen, short
+from coopbandits.arrays import Array, IntArray, as_choice, as_seed, frozen, short
 from coopbandits.decision_sets import DecisionSet
 from coopbandits.errors import ParameterError
 from coopbandits.gp.compositions import JointKernel
@@ -63,6 +64,18 @@ class Observed:
         return each[len(agents) - 1 :: len(agents)]
 
 
+def check_run(problem: Any, policy: Any, run: Any) -> None:
+    """Check that a problem, a policy and a run are such, and in this order."""
+    expected = {
+        "problem": (problem, Problem | Continuum, "a problem, such as coopbandits.problems makes"),
+        "policy": (policy, Policy, "a coopbandits.Policy of four answers"),
+        "run": (run, Run, "the coopbandits.Run that play(problem, policy, …) returned"),
+    }
+    for name, (given, kind, what) in expected.items():
+        if not isinstance(given, kind) or isinstance(given, type):
+            raise ParameterError(f"{name}={short(given)}; expected {what}")
+
+
 def observed(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: int = 0) -> Observed:
     """Give the contexts of a run back.
 
@@ -72,6 +85,7 @@ def observed(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: in
         run: What `play` returned.
         seed: What `play` was given.
     """
+    check_run(problem, policy, run)
     worked_out = plan(policy, problem.network)
     if not isinstance(worked_out.kernel, JointKernel) or worked_out.estimator is not None:
         raise ParameterError(
@@ -83,6 +97,11 @@ def observed(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: in
         raise ParameterError(
             f"the run is of {V} agents, the problem of {len(problem.network)}; give the problem "
             "that was played"
+        )
+    if problem.horizon is not None and problem.horizon < T:
+        raise ParameterError(
+            f"the run is of {T} rounds, the problem of {problem.horizon}; give the problem that "
+            "was played"
         )
     away = run.away if run.contexts is None else np.isnan(run.contexts)
     if away.any():
@@ -162,6 +181,7 @@ def run_gains(
         seed: What `play` was given.
         of: "agents", "cliques" of the clique cover of G_γ, "neighbourhoods" N_γ(v), or "all".
     """
+    of = as_choice(of, "of", ("agents", "cliques", "neighbourhoods", "all"))
     found = observed(problem, policy, run, seed=seed)
     groups = _groups(of, problem.network, policy.ttl)
     gains = np.column_stack([0.5 * found.logdets(group) for group in groups])
@@ -176,8 +196,4 @@ def _groups(of: str, network: Network, ttl: int) -> tuple[tuple[int, ...], ...]:
         return network.clique_cover(ttl).cliques
     if of == "neighbourhoods":
         return tuple(tuple(network.neighbourhood(v, ttl).tolist()) for v in everyone)
-    if of == "all":
-        return (tuple(everyone),)
-    raise ParameterError(
-        f"of={short(of)} is not known; expected 'agents', 'cliques', 'neighbourhoods' or 'all'"
-    )
+    return (tuple(everyone),)

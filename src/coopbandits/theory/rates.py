@@ -13,7 +13,7 @@ for the usual kernels when D is chosen best: an order of growth, its constant dr
 
 import numpy as np
 
-from coopbandits.arrays import as_count, as_not_negative, as_positive, short
+from coopbandits.arrays import as_choice, as_count, as_not_negative, as_positive, short
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import RBF, Kernel, Linear, Matern
 
@@ -52,10 +52,7 @@ def gain_rate(kernel: Kernel, count: int, *, dim: int, source: str = "vakili") -
     Only ratios at different n mean anything. Contexts lie in a compact set of R^d.
     """
     n, d = as_count(count, "count"), as_count(dim, "dim")
-    if source not in ("vakili", "srinivas"):
-        raise ParameterError(
-            f"source={short(source)} is not known; expected 'vakili' or 'srinivas'"
-        )
+    source = as_choice(source, "source", ("vakili", "srinivas"))
     log_n = float(np.log(n))
     if isinstance(kernel, Linear):
         return d * log_n

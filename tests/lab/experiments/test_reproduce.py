@@ -1,6 +1,7 @@
+import numpy as np
 import pytest
 
-from coopbandits.errors import ExperimentError, NetworkError
+from coopbandits.errors import ExperimentError, NetworkError, ParameterError
 from coopbandits.lab.commands.demo import DEMO
 from coopbandits.lab.experiments.reproduce import DEFAULT_NETWORKS, paper_experiment
 from coopbandits.lab.experiments.runner import check, run_experiment
@@ -78,9 +79,11 @@ def test_a_part_of_it_runs(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"profile": "papr"}, "profile 'papr' is not known"),
         ({"networks": ["facebok"]}, "did you mean 'facebook'"),
+        ({"networks": [3]}, r"networks=\[3\]; expected a list of names"),
+        ({"networks": np.array(["er"])}, "networks=array.*; expected a list of names"),
         ({"setups": ["3"]}, "there is no setup '3'"),
+        ({"algorithms": "LinUCB"}, "algorithms='LinUCB'; expected a list of names"),
         ({"algorithms": ["Coop-KernelUBC, MeanEmbedding"]}, "did you mean 'Coop-KernelUCB, Mean"),
         ({"agents": 0, "networks": ["er"]}, "agents must be"),
     ],
@@ -88,3 +91,9 @@ def test_a_part_of_it_runs(tmp_path):
 def test_what_is_not_there_is_named(options, said):
     with pytest.raises(ExperimentError, match=said):
         check(paper_experiment(**options))
+
+
+@pytest.mark.parametrize("profile", ["papr", None, np.array(["quick", "paper"])], ids=repr)
+def test_a_profile_is_known_by_its_name(profile):
+    with pytest.raises(ParameterError, match=r"profile=.* is not known; expected 'quick' or"):
+        paper_experiment(profile=profile)

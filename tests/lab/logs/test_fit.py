@@ -196,6 +196,8 @@ def test_what_tells_nothing_is_refused(rng):
         fit_kernel(log(X, y, agents=20))
     for settings, says in [
         ({"kernel": "cubic"}, "kernel='cubic' is not known"),
+        ({"kernel": np.array(["rbf", "linear"])}, "kernel=array.* is not known"),
+        ({"nu": np.array([0.5, 1.5])}, "nu must be a number"),
         ({"nu": 2.0}, "nu must be 0.5, 1.5 or 2.5"),
         ({"ard": 1}, "ard must be True or False"),
         ({"most": 1}, "most must be a whole number >= 2"),

@@ -163,6 +163,7 @@ def test_actions_may_be_numbers_of_numpy():
         ({"most_actions": 4}, ParameterError, "offered 5 actions in round 1, .* room for 4"),
         ({"action_mask": 1}, ParameterError, "action_mask must be True or False, got 1"),
         ({"render_mode": "human"}, ParameterError, "render_mode='human' is not known"),
+        ({"render_mode": np.array(["ansi"] * 2)}, ParameterError, "expected 'ansi' or None"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changes, error, message):

@@ -10,6 +10,7 @@ of F, the width η (chosen for agents alone, on other seeds), and how networks a
 from collections.abc import Sequence
 from typing import Any
 
+from coopbandits.arrays import as_choice, short
 from coopbandits.errors import ExperimentError
 from coopbandits.lab.experiments.experiment import Experiment, experiment_of
 from coopbandits.lab.experiments.kinds import HALF_DIAMETER, TRUTH, instead
@@ -57,22 +58,22 @@ def paper_experiment(
         seed: Of the networks; trial i has seed + i.
         data: Where files of networks are looked for first.
     """
-    if profile not in PROFILES:
-        raise ExperimentError(f"profile {profile!r} is not known; expected {', '.join(PROFILES)}")
+    profile = as_choice(profile, "profile", PROFILES)
     given = {"agents": agents, "rounds": rounds, "trials": trials}
     size = {**PROFILES[profile], **{k: v for k, v in given.items() if v is not None}}
-    names = [SHORT.get(name.lower(), name) for name in networks or DEFAULT_NETWORKS]
+    wanted = _listed("networks", networks) or DEFAULT_NETWORKS
+    names = [SHORT.get(name.lower(), name) for name in wanted]
     _check("network", names, [*NETWORKS], [*SHORT])
-    chosen = list(setups or SETUPS)
+    chosen = _listed("setups", setups) or list(SETUPS)
     _check("setup", chosen, [*SETUPS])
     tables = {
         "networks": {name: {**NETWORKS[name], "agents": size["agents"]} for name in names},
         "problems": {SETUPS[setup]: _problem(setup) for setup in chosen},
         "policies": _policies(chosen),
     }
-    if algorithms:
-        _check("algorithm", algorithms, [*tables["policies"]])
-        tables["policies"] = {name: tables["policies"][name] for name in algorithms}
+    if compared := _listed("algorithms", algorithms):
+        _check("algorithm", compared, [*tables["policies"]])
+        tables["policies"] = {name: tables["policies"][name] for name in compared}
     return experiment_of(
         {
             "name": "Dubey & Pentland (2020), the figure",
@@ -146,7 +147,15 @@ def _policies(setups: Sequence[str]) -> dict[str, dict[str, Any]]:
     return kept
 
 
-def _check(what: str, given: Sequence[str], known: list[str], short: Sequence[str] = ()) -> None:
+def _listed(what: str, given: Any) -> list[str]:
+    """Check a list of names; None for none."""
+    names = [] if given is None else given
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ExperimentError(f"{what}={short(given)}; expected a list of names, or None for all")
+    return list(names)
+
+
+def _check(what: str, given: Sequence[str], known: list[str], brief: Sequence[str] = ()) -> None:
     for name in given:
         if name not in known:
-            raise ExperimentError(f"there is no {what} {name!r}{instead(name, [*known, *short])}")
+            raise ExperimentError(f"there is no {what} {name!r}{instead(name, [*known, *brief])}")

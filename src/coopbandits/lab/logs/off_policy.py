@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_number, as_seed, short
+from coopbandits.arrays import Array, IntArray, as_choice, as_number, as_seed, short
 from coopbandits.errors import InputError, ParameterError
 from coopbandits.lab.logs.fit import Fit
 from coopbandits.lab.logs.intervals import Interval, as_level, by_bernstein, by_bootstrap
@@ -104,14 +104,8 @@ def evaluate_policy(
         seed: Of the bootstrap.
     """
     as_log(log)
-    if estimator not in ("ips", "snips", "dr"):
-        raise ParameterError(
-            f"estimator={short(estimator)} is not known; expected 'ips', 'snips' or 'dr'"
-        )
-    if method not in ("bootstrap", "bernstein"):
-        raise ParameterError(
-            f"method={short(method)} is not known; expected 'bootstrap' or 'bernstein'"
-        )
+    estimator = as_choice(estimator, "estimator", ("ips", "snips", "dr"))
+    method = as_choice(method, "method", ("bootstrap", "bernstein"))
     if (estimator == "dr") != isinstance(model, Fit):
         raise ParameterError("estimator='dr', and no other, needs model=, a Fit of fit_kernel")
     if method == "bernstein" and estimator != "ips":
@@ -157,11 +151,7 @@ def _taken(log: Log, pi: list[Array]) -> Array:
 def _clusters(log: Log, cluster: str) -> IntArray:
     """Number the clusters 0 … G−1: (N,)."""
     columns = {"round": log.rounds, "agent": log.owners, "decision": np.arange(len(log))}
-    if cluster not in columns:
-        raise ParameterError(
-            f"cluster={short(cluster)} is not known; expected 'round', 'agent' or 'decision'"
-        )
-    labels = np.unique(columns[cluster], return_inverse=True)[1]
+    labels = np.unique(columns[as_choice(cluster, "cluster", columns)], return_inverse=True)[1]
     if labels.max() + 1 < _LEAST_CLUSTERS:
         raise InputError(
             f"the log has {labels.max() + 1} clusters by {cluster}; an interval needs at least "

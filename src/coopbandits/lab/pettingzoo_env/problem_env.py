@@ -11,7 +11,16 @@ import numpy as np
 from gymnasium.spaces import Discrete, Space
 from pettingzoo import ParallelEnv
 
-from coopbandits.arrays import Array, IntArray, as_count, as_seed, frozen, is_whole, short
+from coopbandits.arrays import (
+    Array,
+    IntArray,
+    as_choice,
+    as_count,
+    as_seed,
+    frozen,
+    is_whole,
+    short,
+)
 from coopbandits.errors import LocalProtocolError, ParameterError
 from coopbandits.lab.pettingzoo_env.news import News
 from coopbandits.lab.pettingzoo_env.observations import Observations, largest_set
@@ -72,10 +81,9 @@ class ProblemEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
             )
         if not isinstance(action_mask, bool):
             raise ParameterError(f"action_mask must be True or False, got {short(action_mask)}")
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ParameterError(
-                f"render_mode={short(render_mode)} is not known; expected 'ansi' or None"
-            )
+        if render_mode is not None:
+            modes = self.metadata["render_modes"]
+            render_mode = as_choice(render_mode, "render_mode", modes, otherwise="None")
         self.render_mode = render_mode
         self.ttl = None if ttl is None else as_count(ttl, "ttl")
         self._news = None if self.ttl is None else News(problem.network, self.ttl)
