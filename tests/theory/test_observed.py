@@ -35,3 +35,23 @@ def test_another_seed_or_a_run_of_finite_sets_is_refused():
     finite = cb.play(cb.problems.kernel(NETWORK, dim=2), POLICY, rounds=2)
     with pytest.raises(ParameterError, match="the run is of finite decision sets"):
         observed(PROBLEM, POLICY, finite)
+
+
+@pytest.mark.parametrize("call", [observed, run_bound, cb.theory.run_gains])
+@pytest.mark.parametrize("wrong", [None, "text", 3, np.zeros((2, 2)), POLICY, cb.Policy, cb.Run])
+def test_what_is_no_problem_policy_or_run_is_refused_by_its_name(call, wrong):
+    run = cb.play(PROBLEM, POLICY, rounds=2, seed=3)
+    with pytest.raises(ParameterError, match=r"problem=.*; expected a problem, such as"):
+        call(wrong, POLICY, run)
+    with pytest.raises(ParameterError, match=r"run=.*; expected the coopbandits\.Run that play"):
+        call(PROBLEM, POLICY, wrong)
+    with pytest.raises(ParameterError, match=r"policy=.*; expected a coopbandits\.Policy of four"):
+        call(PROBLEM, run if wrong is POLICY else wrong, run)
+
+
+def test_a_run_that_is_longer_than_its_problem_is_refused(rng):
+    contexts, rewards = rng.normal(size=(4, 3, 2, 2)), rng.normal(size=(4, 3, 2))
+    long, short = (cb.problems.table(NETWORK, contexts[:T], rewards[:T]) for T in (4, 3))
+    run = cb.play(long, POLICY, rounds=4)
+    with pytest.raises(ParameterError, match="the run is of 4 rounds, the problem of 3"):
+        observed(short, POLICY, run)

@@ -27,7 +27,7 @@ from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem
 from coopbandits.run import Run
 from coopbandits.say import Everything
-from coopbandits.theory.observed import Observed, observed
+from coopbandits.theory.observed import Observed, check_run, observed
 from coopbandits.theory.regret import group_regret
 from coopbandits.width import Mixture, SelfNormalised
 
@@ -67,6 +67,7 @@ def run_bound(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: i
         run: What `play` returned.
         seed: What `play` was given.
     """
+    check_run(problem, policy, run)
     width = _width_of(policy, run)
     found = observed(problem, policy, run, seed=seed)
     worked_out = plan(policy, problem.network)
