@@ -9,6 +9,7 @@ from coopbandits.arrays import (
     as_count,
     as_floats,
     as_number,
+    check_size,
     is_real,
     is_whole,
     short,
@@ -90,6 +91,15 @@ def test_a_bandwidth_is_one_number_or_a_text():
     ):
         cb.similarity.MeanEmbedding(bandwidth="mean")
     assert cb.similarity.MeanEmbedding(bandwidth="median").bandwidth == "median"
+
+
+def test_what_is_too_large_is_refused_with_its_size():
+    check_size(10**4, 10**4, what="a table", advice="take fewer rows")
+    refused = r"a table would take 80 GB for 10,000 × 1,000,000 numbers; .* 2 GB; take fewer rows"
+    with pytest.raises(ParameterError, match=refused):
+        check_size(10**4, 10**6, what="a table", advice="take fewer rows")
+    with pytest.raises(ParameterError, match=r"would take inf GB"):
+        check_size(10.0**300, 10.0**300, what="a table", advice="take fewer rows")
 
 
 def test_what_cannot_be_spelt_out_is_named_by_its_kind():

@@ -4,7 +4,8 @@ Inner functions trust what these have let in: float64, finite, of the right shap
 that leaves room for arithmetic (`LARGEST`).
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -19,6 +20,9 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Squares, sums and products of a few numbers up to here cannot overflow.
 LARGEST = 1e50
+# An array of more bytes is refused before it is made. Arithmetic takes a few copies of it, which
+# together stay within what `play` allows itself.
+LARGEST_ARRAY = 2e9
 # Marks a dataclass field that says nothing where it has its default: so values keep the
 # fingerprints that they had before there was such a field, and stored agents stay readable.
 CAME_LATER = {"came later": True}
@@ -147,6 +151,23 @@ def as_choice(value: Any, what: str, choices: Iterable[str], *, otherwise: str =
     raise ParameterError(f"{what}={short(value)} is not known; expected {expected}")
 
 
+def check_size(*shape: float, what: str, advice: str) -> None:
+    """Refuse an array of numbers that is too large for memory, before it is made.
+
+    Args:
+        shape: Of the array.
+        what: What needs it.
+        advice: How it gets smaller.
+    """
+    needed = 8.0 * math.prod(map(float, shape))
+    if needed > LARGEST_ARRAY:
+        sides = " × ".join(f"{side:,.0f}" for side in shape)
+        raise ParameterError(
+            f"{what} would take {needed / 1e9:,.3g} GB for {sides} numbers; expected at most "
+            f"{LARGEST_ARRAY / 1e9:g} GB; {advice}"
+        )
+
+
 def as_bytes(value: Any) -> bytes:
     """Check that a value is bytes, or something like them."""
     if not isinstance(value, bytes | bytearray | memoryview):
@@ -176,6 +197,13 @@ def is_whole(value: object) -> bool:
 def is_real(value: object) -> bool:
     """Tell whether a value is a number; True, False and spans of time are not."""
     return isinstance(value, Real) and not isinstance(value, _NO_NUMBERS)
+
+
+def is_listing(value: object) -> bool:
+    """Tell whether a value is a list of things: a sequence, or an array with a first axis."""
+    if isinstance(value, Sequence):
+        return not isinstance(value, str | bytes | bytearray | memoryview)
+    return hasattr(value, "__array__") and not isinstance(value, type) and np.ndim(value) > 0
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

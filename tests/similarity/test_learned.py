@@ -4,7 +4,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.errors import ParameterError
 from coopbandits.gp.statistics import Statistics, joint_log_evidence
-from coopbandits.similarity import Laplacian, Learned
+from coopbandits.similarity import Laplacian, Learned, LearntLaplacian
 from coopbandits.similarity.laplacian import _correlations
 from coopbandits.similarity.learned import Owns, climb, start
 from coopbandits.similarity.levels import levels
@@ -107,3 +107,16 @@ def test_the_rank_may_exceed_the_agents(rng):
     K_z = K_z_of(Learned(rank=7), linear_samples(rng, tasks(rng, 2), n=3))
     assert K_z.shape == (2, 2)
     assert learner_of(Learned(), 2).attached(5) == 0
+
+
+def test_rhos_may_be_one_number_or_a_list_of_them():
+    for given in (0.5, np.array(0.5), [0.5], np.array([0.5]), (0.5,)):
+        assert Laplacian.by_evidence(given).rhos == (0.5,)
+    for nothing in ([], np.array([])):
+        with pytest.raises(ParameterError, match="rhos must hold at least one number, got"):
+            Laplacian.by_evidence(nothing)
+    for wrong in (None, "1", np.array(None), [[1.0]], [None]):
+        with pytest.raises(ParameterError, match="rho must be a number"):
+            Laplacian.by_evidence(wrong)
+    with pytest.raises(ParameterError, match="rhos must hold at least one number, got None"):
+        LearntLaplacian(None)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, short
+from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, is_listing, short
 from coopbandits.errors import ShapeError
 from coopbandits.network import Network, as_network
 from coopbandits.problems.problem import Round, stacked
@@ -65,9 +65,7 @@ def table(
     as_network(network)
     given_tables = {"contexts": contexts, "rewards": rewards, "expected": expected}
     for name, given in given_tables.items():
-        if (isinstance(given, str) or not hasattr(given, "__len__")) and not (
-            name == "expected" and given is None
-        ):
+        if not is_listing(given) and not (name == "expected" and given is None):
             raise ShapeError(f"{name} must be an array or nested lists, got {short(given)}")
     horizon = len(contexts)
     if horizon == 0:
@@ -119,8 +117,8 @@ def _values(name: str, row: Any, sizes: IntArray, t: int) -> Array:
 
 
 def _check_agents(name: str, row: Any, agents: int, t: int) -> None:
-    if not hasattr(row, "__len__") or len(row) != agents:
-        held = len(row) if hasattr(row, "__len__") else "no"
+    if not is_listing(row) or len(row) != agents:
+        held = len(row) if is_listing(row) else "no"
         raise ShapeError(
             f"{name}[{t}] holds {held} agents; expected {agents}, the agents of the network"
         )

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coopbandits.arrays import Array, as_positive, frozen
+from coopbandits.arrays import Array, as_positive, frozen, is_listing, short
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, exact_or
 from coopbandits.gp.statistics import Statistics, joint_log_evidence
@@ -57,10 +57,8 @@ class Laplacian:
         growth: float = 1.5,
     ) -> "LearntLaplacian":
         """Learn ρ from what arrives: the one of `rhos` under which the rewards are likeliest."""
-        given: Any = rhos if isinstance(rhos, list | tuple | np.ndarray) else [rhos]
-        return LearntLaplacian(
-            tuple(Laplacian(rho).rho for rho in given), noise, features, refresh, growth
-        )
+        given: Any = rhos if is_listing(rhos) else [rhos]
+        return LearntLaplacian(given, noise, features, refresh, growth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +78,9 @@ class LearntLaplacian:
     early: ClassVar[tuple[int, int]] = EARLY
 
     def __post_init__(self) -> None:
-        if not self.rhos:
-            raise ParameterError("rhos must hold at least one number, got none")
+        if not is_listing(self.rhos) or not len(self.rhos):
+            raise ParameterError(f"rhos must hold at least one number, got {short(self.rhos)}")
+        object.__setattr__(self, "rhos", tuple(Laplacian(rho).rho for rho in self.rhos))
         settle(self)
 
     def learner(self, kernel: Kernel, network: Network) -> "LaplacianLearner":
