@@ -3,7 +3,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits import features
-from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.errors import InputError, ParameterError, ShapeError
 from coopbandits.kernels import RBF, Linear, Matern
 
 
@@ -137,3 +137,48 @@ def test_every_basis_has_the_jacobian_of_central_differences(rng, basis, kernel)
         step = 1e-5 * np.eye(3)[j]
         change = basis.features(kernel, X + step) - basis.features(kernel, X - step)
         np.testing.assert_allclose(jacobian[..., j], change / 2e-5, atol=2e-8)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"basis": None}, "None is no basis of features"),
+        ({"basis": "Fourier"}, "'Fourier' is no basis of features"),
+        ({"basis": features.Fourier}, "is no basis of features"),
+        ({"count": 0}, "number of features must be a whole number >= 1, got 0"),
+        ({"count": 2.5}, "number of features must be a whole number"),
+        ({"count": np.array([1, 2])}, "number of features must be a whole number"),
+    ],
+    ids=str,
+)
+def test_leading_features_are_some_of_a_basis(settings, said):
+    with pytest.raises(ParameterError, match=said):
+        features.Leading(**{"basis": features.Fourier(8), **settings})
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"kernel": None}, "None is no kernel"),
+        ({"kernel": RBF}, "is no kernel"),
+        ({"contexts": [[1.0, 2.0], [3.0]]}, "sample of contexts must be an array of numbers"),
+        ({"contexts": [1.0, 2.0]}, r"sample of contexts has shape \(2,\)"),
+        ({"most": 0}, "most must be a whole number >= 1, got 0"),
+        ({"most": "all"}, "most must be a whole number >= 1, got 'all'"),
+        ({"tolerance": -1.0}, "tolerance must be >= 0"),
+        ({"tolerance": np.nan}, "tolerance must be finite"),
+        ({"tolerance": None}, "tolerance must be a number"),
+    ],
+    ids=str,
+)
+def test_a_reference_is_chosen_by_a_kernel_from_contexts(settings, said):
+    with pytest.raises(InputError, match=said):
+        features.reference(**{"kernel": RBF(), "contexts": np.eye(3), **settings})
+
+
+def test_features_that_do_not_fit_into_memory_are_refused_before_they_are_made():
+    with pytest.raises(ParameterError, match=r"1,000,000,000 features .* take 8e\+09 GB; expected"):
+        features.Fourier(10**9)
+    sample = np.linspace(0.0, 1.0, 10**5)[:, None]
+    with pytest.raises(ParameterError, match="reference contexts would take 80 GB for 100,000 × "):
+        features.reference(RBF(), sample, most=10**9)

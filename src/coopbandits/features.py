@@ -22,7 +22,16 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from coopbandits.arms import ActiveDimensions, Table
-from coopbandits.arrays import Array, as_contexts, as_count, as_seed, frozen, short
+from coopbandits.arrays import (
+    Array,
+    as_contexts,
+    as_count,
+    as_not_negative,
+    as_seed,
+    check_size,
+    frozen,
+    short,
+)
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.kernels import (
     RBF,
@@ -39,6 +48,8 @@ from coopbandits.kernels import (
 
 # Eigenvalues of a reference sample's Gram matrix below this, relative to the largest, are rounding.
 _RANK_TOLERANCE = 1e-10
+# Sums of so many features take 34 GB.
+_MOST_FEATURES = 2**16
 
 
 @runtime_checkable
@@ -140,6 +151,11 @@ class Fourier:
 
     def __post_init__(self) -> None:
         count = as_count(self.count, "the number of features", least=2)
+        if count > _MOST_FEATURES:
+            raise ParameterError(
+                f"{count:,} features are too many: an agent's sums of m² numbers would take "
+                f"{8e-9 * count**2:,.3g} GB; expected at most {_MOST_FEATURES:,}"
+            )
         if count % 2:
             raise ParameterError(f"the number of features must be even, got {count}")
         object.__setattr__(self, "count", count)
@@ -231,6 +247,14 @@ class Leading:
     basis: Basis
     count: int = 12
 
+    def __post_init__(self) -> None:
+        if as_basis(self.basis) is None:
+            raise ParameterError(
+                "None is no basis of features; expected a value such as "
+                "coopbandits.features.Fourier()"
+            )
+        object.__setattr__(self, "count", as_count(self.count, "the number of features"))
+
     def features(self, kernel: Kernel, X: Array) -> Array:
         """Return φ at n contexts: (n, d) -> (n, m)."""
         return self.basis.features(kernel, X)[:, : self.count]
@@ -258,13 +282,19 @@ def reference(kernel: Kernel, contexts: Array, most: int = 64, tolerance: float 
         tolerance: When to stop.
     """
     pool = as_contexts(contexts, "the sample of contexts")
+    as_kernel(kernel)
+    most = min(as_count(most, "most"), len(pool))
+    least = as_not_negative(tolerance, "tolerance")
+    check_size(
+        len(pool), most, what="choosing reference contexts", advice="take a smaller sample or most="
+    )
     left = np.asarray(kernel.diagonal(pool), dtype=np.float64).copy()
     largest = left.max()
-    L = np.zeros((len(pool), min(most, len(pool))))
+    L = np.zeros((len(pool), most))
     chosen: list[int] = []
-    for k in range(L.shape[1]):
+    for k in range(most):
         pivot = int((left >= left.max() - 1e-9 * largest).argmax())
-        if left[pivot] <= tolerance * largest:
+        if left[pivot] <= least * largest:
             break
         column = kernel(pool, pool[pivot : pivot + 1])[:, 0] - L[:, :k] @ L[pivot, :k]
         L[:, k] = column / np.sqrt(left[pivot])
@@ -278,8 +308,8 @@ def as_basis(value: Any) -> Basis | None:
     if value is None or (isinstance(value, Basis) and not isinstance(value, type)):
         return value
     raise ParameterError(
-        f"features={short(value)} is no basis; expected a value such as those of "
-        "coopbandits.features"
+        f"{short(value)} is no basis of features; expected a value such as "
+        "coopbandits.features.Fourier()"
     )
 
 
