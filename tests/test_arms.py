@@ -372,3 +372,8 @@ def test_a_point_of_a_box_is_chosen_for_a_fixed_arm():
 def test_columns_of_different_lengths_are_none():
     with pytest.raises(ParameterError, match="a column must be a whole number"):
         ActiveDimensions(RBF(), [[0], [0, 1]])
+
+
+def test_a_table_that_does_not_fit_into_memory_is_refused_before_it_is_made():
+    with pytest.raises(ParameterError, match=r"a table of arms would take 8e\+03 GB.*fewer arms"):
+        cb.arms.Table.separate(10**6)

@@ -209,3 +209,19 @@ def test_an_algorithm_that_is_no_row_of_answers_is_played_too():
         cb.play(problem, Always(), rounds=3, engine="exact")
     with pytest.raises(ParameterError, match="is no policy"):
         cb.play(problem, Always, rounds=3)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        cb.problems.clustered_linear(NETWORKS["grid"], dim=3),
+        cb.problems.continuum(NETWORKS["grid"], cb.Box([0.0], [1.0])),
+    ],
+    ids=["finite sets", "continuum"],
+)
+def test_a_record_that_does_not_fit_into_memory_is_refused_before_it_starts(problem):
+    for policy in (cb.LinUCB(), cb.Uniform()):
+        with pytest.raises(ParameterError, match=r"record of 1000000000 rounds of 9 agents needs "):
+            cb.play(problem, policy, rounds=10**9)
+    with pytest.raises(ParameterError, match=r"above memory_limit=1e\+03 bytes; raise the limit"):
+        cb.play(problem, cb.LinUCB(), rounds=10, memory_limit=1e3)

@@ -18,7 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_floats, frozen, short
+from coopbandits.arrays import (
+    Array,
+    BoolArray,
+    IntArray,
+    as_count,
+    as_floats,
+    check_size,
+    frozen,
+    short,
+)
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.kernels import (
     Algebra,
@@ -102,7 +111,9 @@ class Table(Algebra):
     @classmethod
     def separate(cls, arms: int) -> "Table":
         """Make the table of arms that tell nothing about each other: the identity."""
-        return cls(np.eye(as_count(arms, "arms")))
+        count = as_count(arms, "arms")
+        check_size(count, count, what="a table of arms", advice="take fewer arms")
+        return cls(np.eye(count))
 
     def __repr__(self) -> str:
         return f"Table({self.matrix.tolist()})"

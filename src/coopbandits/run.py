@@ -133,8 +133,8 @@ def play(
             "sparse" where neither fits, or where the policy has features. "messages" plays
             continua (give the policy features there, if memory is to stay the same), policies that
             `say` less than everything, and `links`.
-        memory_limit: Bytes that posteriors may take; a run that needs more is refused before it
-            starts.
+        memory_limit: Bytes that posteriors may take, and the record of T rounds; a run that needs
+            more is refused before it starts.
         links: Which messages get lost or come late, which edges fail and which agents are away
             (`coopbandits.Links`); None for a faultless network.
         laziness: Where "sparse" keeps statistics of each agent's own view, others' news counts once
@@ -148,7 +148,7 @@ def play(
     limit, laziness = _as_limit(memory_limit), as_not_negative(laziness, "laziness")
     outcomes: Iterator[_Outcome]
     if isinstance(problem, Continuum):
-        player, outcomes = _on_continuum(problem, policy, T, seed, engine, links)
+        player, outcomes = _on_continuum(problem, policy, T, seed, engine, limit, links)
     else:
         player, outcomes = _on_finite_sets(problem, policy, T, seed, engine, limit, links, laziness)
     shape = (T, len(problem.network))
@@ -239,6 +239,7 @@ def _on_finite_sets(
     """Make what takes the decisions, and what it does round by round."""
     first = problem.round(1, seed)
     agents, dim = len(problem.network), first.contexts.shape[1]
+    _check_record(rounds, agents, dim, memory_limit)
     player = _player(
         problem.network, policy, first, rounds, seed, engine, memory_limit, links, laziness
     )
@@ -266,9 +267,12 @@ def _on_continuum(
     rounds: int,
     seed: int,
     engine: str,
+    memory_limit: float,
     links: Links | None,
 ) -> tuple[Engine, Iterator[_Outcome]]:
     """Make the same for a problem on continua."""
+    dim = problem.dim or (1 if callable(problem.sets) else problem.sets[0].dim)
+    _check_record(rounds, len(problem.network), dim, memory_limit)
     player = continuum_engine(engine, policy, problem.network, seed=seed, links=links)
 
     def outcomes() -> Iterator[_Outcome]:
@@ -324,6 +328,17 @@ def _player(
         links=links,
         laziness=laziness,
     )
+
+
+def _check_record(rounds: int, agents: int, dim: int, memory_limit: float) -> None:
+    """Refuse a run whose record takes too many bytes: regrets, rewards, actions and contexts."""
+    needed = 8.0 * rounds * (agents * (4 + dim) + 6)
+    if needed > memory_limit:
+        raise ParameterError(
+            f"the record of {rounds} rounds of {agents} agents needs about {needed / 1e9:,.1f} GB, "
+            f"above memory_limit={memory_limit:.3g} bytes; raise the limit, play fewer rounds, or "
+            "on a smaller network"
+        )
 
 
 def _as_limit(memory_limit: object) -> float:

@@ -126,3 +126,19 @@ def test_a_polytope_finds_its_box_and_its_directions():
 def test_bad_sets_are_refused_with_one_clear_error(make, error, match):
     with pytest.raises(error, match=match):
         make()
+
+
+@pytest.mark.parametrize("effort", [2**31, 1e50, 1001.0])
+def test_an_effort_that_no_search_can_make_is_refused(effort):
+    for make in (
+        lambda: cb.Box([0.0], [1.0], effort=effort),
+        lambda: cb.Polytope([[1.0], [-1.0]], [1.0, 0.0], effort=effort),
+    ):
+        with pytest.raises(
+            ParameterError, match=r"effort must be at most 1000, got .* points; take"
+        ):
+            make()
+    assert cb.Box([0.0], [1.0], effort=1000).effort == 1000.0
+    wide = np.ones(1000)
+    with pytest.raises(ParameterError, match="maximum in 1000 dimensions with effort=1000 would"):
+        cb.Box(-wide, wide, effort=1000)

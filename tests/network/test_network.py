@@ -242,3 +242,42 @@ def test_a_real_network_has_the_counts_that_its_publisher_states():
     assert (len(network), len(network.edges)) == (4039, 88234)
     assert network.diameter == 8
     assert len(network.components) == 1
+
+
+@pytest.mark.parametrize("edges", [np.array(3), np.array(None), np.array("01")], ids=repr)
+def test_an_array_of_no_dimensions_holds_no_edges(edges):
+    with pytest.raises(NetworkError, match=r"edges must be pairs \(i, j\) of agents, got array"):
+        cb.Network.from_edges(edges)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: cb.Network.complete(10**6), "agents must be at most 50000, got 1000000"),
+        (lambda: cb.Network.path(10**6), "agents must be at most 50000"),
+        (lambda: cb.Network.star(10**6), "agents must be at most 50000"),
+        (lambda: cb.Network.erdos_renyi(10**6, 0.5), "agents must be at most 50000"),
+        (lambda: cb.Network.grid(10**6, 10**6), "rows·columns must be at most 50000"),
+        (lambda: cb.Network.barabasi_albert(50_000, 25_000), "make 625,000,000 edges; expected"),
+    ],
+    ids=range(6),
+)
+def test_a_network_that_does_not_fit_into_memory_is_refused_before_it_is_made(make, said):
+    with pytest.raises(ParameterError, match=said):
+        make()
+
+
+def test_distances_that_do_not_fit_into_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("coopbandits.network.network.MOST_DISTANCES", 9)
+    assert cb.Network.path(9).diameter == 8
+    with pytest.raises(
+        NetworkError, match=r"distances of 10 agents would take .* at most 9 agents"
+    ):
+        cb.Network.path(10).power(1)
+
+
+def test_a_network_that_no_draw_connects_is_refused_at_once():
+    # a thousand draws of so many agents would take minutes
+    for p in (0.0, 1e-4):
+        with pytest.raises(ParameterError, match=f"draws of 20000 agents with p={p} gave no conn"):
+            cb.Network.erdos_renyi(20_000, p)

@@ -8,6 +8,7 @@ from coopbandits.errors import InputError, NonFiniteError, ParameterError, Shape
 from worlds import NETWORKS, ragged
 
 NETWORK = NETWORKS["grid"]
+BOX = cb.Box([0.0, 0.0], [1.0, 1.0])
 SIMULATED = {
     "clustered_linear": lambda **k: cb.problems.clustered_linear(NETWORK, dim=4, actions=5, **k),
     "kernel": lambda **k: cb.problems.kernel(NETWORK, dim=4, actions=5, **k),
@@ -247,8 +248,13 @@ def test_a_ragged_table_equals_a_full_one_where_sizes_agree(rng):
             ShapeError,
             "one dimension for all",
         ),
+        (np.array(3.0), [[np.ones(2)] * 2], ShapeError, "contexts must be an array or nested"),
+        ([[np.ones((2, 2))] * 2], np.array(None), ShapeError, "rewards must be an array or nested"),
+        ([np.array(3.0)], [[np.ones(2)] * 2], ShapeError, r"contexts\[0\] holds no agents"),
+        ([[np.ones((2, 2))] * 2], [np.array(1.0)], ShapeError, r"rewards\[0\] holds no agents"),
+        ({0: [np.ones((2, 2))] * 2}, [[np.ones(2)] * 2], ShapeError, "contexts must be an array"),
     ],
-    ids=range(11),
+    ids=range(16),
 )
 def test_a_table_that_makes_no_problem_is_refused(contexts, rewards, error, complaint):
     with pytest.raises(error, match=complaint):
@@ -279,3 +285,23 @@ def test_settings_that_make_no_problem_are_refused(make, complaint):
 def test_the_tests_own_ragged_worlds_are_ragged():
     sizes = {size for offer in ragged(NETWORK).rounds for size in offer.sizes.tolist()}
     assert sizes == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: cb.problems.clustered_linear(NETWORK, actions=2**31), "a round of 9 agents with"),
+        (lambda: cb.problems.clustered_linear(NETWORK, dim=2**31), "take fewer actions, a smaller"),
+        (lambda: cb.problems.kernel(NETWORK, actions=10**9), "would take 720 GB for 9,000,000,000"),
+        (lambda: cb.problems.kernel(NETWORK, support=10**6), "a function of support=1000000 on 72"),
+        (lambda: cb.problems.fully_cooperative(NETWORK, actions=10**9), "a round of 9 agents"),
+        (lambda: cb.problems.fully_cooperative(NETWORK, support=10**9), "take a smaller support"),
+        (lambda: cb.problems.arms(NETWORK, arms=10**9), "a round of 9 agents with 1000000000"),
+        (lambda: cb.problems.arms(NETWORK, support=10**9), "a function of support=1000000000"),
+        (lambda: cb.problems.continuum(NETWORK, BOX, support=10**9), "take a smaller support"),
+    ],
+    ids=range(9),
+)
+def test_a_problem_that_does_not_fit_into_memory_is_refused_before_it_is_drawn(make, complaint):
+    with pytest.raises(ParameterError, match=complaint):
+        make()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.errors import InputError
+from coopbandits.errors import InputError, ParameterError
 from coopbandits.theory.information import running_logdet
 from reference import formulas
 
@@ -103,3 +103,8 @@ def test_for_orthogonal_candidates_greedy_choice_is_the_best_and_known_to_be():
 def test_what_is_no_gram_matrix_is_refused(make, complaint):
     with pytest.raises(InputError, match=complaint):
         make()
+
+
+def test_a_choice_that_does_not_fit_into_memory_is_refused_before_it_starts():
+    with pytest.raises(ParameterError, match=r"count=1000000000 would take 16 GB .* smaller count"):
+        cb.theory.greedy_gain(np.eye(2), 10**9)

@@ -72,3 +72,8 @@ def test_an_unknown_kernel_or_source_is_refused():
         cb.theory.gain_rate(product, 10, dim=2)
     with pytest.raises(ParameterError, match="expected 'vakili' or 'srinivas'"):
         cb.theory.gain_rate(cb.kernels.RBF(), 10, dim=2, source="krause")
+
+
+def test_a_rate_beyond_all_numbers_is_refused():
+    with pytest.raises(ParameterError, match=r"in dim=2147483648 is too large .*; take a smaller"):
+        cb.theory.gain_rate(cb.kernels.RBF(), 100, dim=2**31)

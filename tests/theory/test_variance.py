@@ -148,3 +148,10 @@ def test_the_bound_is_at_most_that_of_a_fixed_ratio_and_what_can_be_at_all():
         bound = cb.theory.variance_bound(L, agents=n, delay=D, ridge=ridge)
         assert bound <= by_two
         assert cb.theory.variance_bound(L, agents=n, delay=D, ridge=ridge, rounds=2) <= 2 * n
+
+
+def test_a_delay_of_any_length_is_bounded_at_once():
+    # more delay is never better, and over very long delays the bound stays below nTκ
+    bounds = [cb.theory.variance_bound(3.0, delay=D) for D in (10**4, 10**4 + 1, 10**6, 2**31)]
+    assert bounds == sorted(bounds)
+    assert cb.theory.variance_bound(3.0, delay=2**31, rounds=50) == 50.0

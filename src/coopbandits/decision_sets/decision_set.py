@@ -12,13 +12,16 @@ from functools import cached_property
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, as_floats, as_positive, frozen, short
+from coopbandits.arrays import Array, BoolArray, as_floats, as_positive, check_size, frozen, short
 from coopbandits.errors import ParameterError, ShapeError
 
 # Points this far outside, relative to the set's size and place, are rounding and count as inside.
 _SLACK = 1e-9
 # How many points stand for a whole set where its law is asked for.
 _SPREAD = 64
+# How many points are looked at for a maximum at effort 1, and the most that effort may be.
+LOOKED_AT = 512
+_MOST_EFFORT = 1_000.0
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -267,7 +270,23 @@ def covering(rng: np.random.Generator, count: int, dim: int) -> Array:
 def _settle(made: _Linear, low: Array, high: Array, A: Array, b: Array, effort: float) -> None:
     for name, array in (("low", low), ("high", high), ("A", A), ("b", b)):
         object.__setattr__(made, name, frozen(array))
-    object.__setattr__(made, "effort", as_positive(effort, "effort"))
+    object.__setattr__(made, "effort", _as_effort(effort, len(low)))
+
+
+def _as_effort(value: object, dim: int) -> float:
+    effort = as_positive(value, "effort")
+    if effort > _MOST_EFFORT:
+        raise ParameterError(
+            f"effort must be at most {_MOST_EFFORT:g}, got {effort:g}, which would look at "
+            f"{effort * LOOKED_AT:,.0f} points; take a smaller one"
+        )
+    check_size(
+        max(1.0, effort * LOOKED_AT),
+        dim,
+        what=f"looking for a maximum in {dim} dimensions with effort={effort:g}",
+        advice="take a smaller effort, or fewer dimensions",
+    )
+    return effort
 
 
 def _check_order(low: Array, high: Array, what: str) -> None:

@@ -17,12 +17,12 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray
 from coopbandits.decision_sets import DecisionSet
+from coopbandits.decision_sets.decision_set import LOOKED_AT
 
 Function = Callable[[Array], tuple[Array, Array]]
 Values = Callable[[Array], Array]
 
 # At effort 1. What it leaves to be found is measured in benchmarks/continuum.py.
-LOOKED_AT = 512
 CORNERS = 64
 STARTS = 8
 # Steps from all starts together, then from the best alone.

@@ -32,8 +32,13 @@ if TYPE_CHECKING:
     import networkx
 
 _ATTEMPTS = 1_000
+_FORLORN = 100.0
+# networkx holds every edge as a tuple, of some 200 bytes
+_MOST_DRAWN = 10_000_000
 # who sends to whom, and how far, are kept for every pair
 LARGEST_NETWORK = 50_000
+# distances, at 8 bytes each, then take 3.2 GB
+MOST_DISTANCES = 20_000
 
 
 class Network:
@@ -166,6 +171,7 @@ class Network:
     def grid(cls, rows: int, columns: int) -> "Network":
         """Join the agents of a rectangle, numbered row by row, to those beside and below."""
         height, width = as_count(rows, "rows"), as_count(columns, "columns")
+        as_count(height * width, "rows·columns", most=LARGEST_NETWORK)
         v = np.arange(height * width).reshape(height, width)
         beside = np.column_stack([v[:, :-1].ravel(), v[:, 1:].ravel()])
         below = np.column_stack([v[:-1].ravel(), v[1:].ravel()])
@@ -181,8 +187,10 @@ class Network:
         if not 0 <= as_number(p, "p") <= 1:
             raise ParameterError(f"p must be a probability, 0 … 1, got {p}")
         upper = np.triu(np.ones((count, count), dtype=np.bool_), k=1)
-        for _ in range(_ATTEMPTS):
-            drawn = (rng.random((count, count)) < p) & upper
+        # where so many are expected to be without an edge, no draw is connected
+        hopeless = count * (1.0 - p) ** (count - 1) > _FORLORN and count > 1
+        for _ in range(0 if hopeless else _ATTEMPTS):
+            drawn = np.array([rng.random(count) < p for _ in range(count)]) & upper
             network = cls(drawn | drawn.T, directed=False)
             if len(network.components) == 1:
                 return network
@@ -199,6 +207,11 @@ class Network:
         count, links = as_count(agents, "agents", most=LARGEST_NETWORK), as_count(m, "m")
         if links >= count:
             raise ParameterError(f"m must be below the number of agents, got m={m} of {count}")
+        if links * (count - links) > _MOST_DRAWN:
+            raise ParameterError(
+                f"{count} agents that join m={m} others make {links * (count - links):,} edges; "
+                f"expected at most {_MOST_DRAWN:,}; take a smaller m"
+            )
         rng = np.random.default_rng(as_seed(seed))
         return cls.from_networkx(networkx.barabasi_albert_graph(count, links, seed=rng))
 
@@ -230,6 +243,11 @@ class Network:
         from scipy.sparse import csr_array  # noqa: PLC0415
         from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
 
+        if len(self) > MOST_DISTANCES:
+            raise NetworkError(
+                f"the distances of {len(self):,} agents would take {8e-9 * len(self) ** 2:,.3g} "
+                f"GB; expected at most {MOST_DISTANCES:,} agents; take a part of the network"
+            )
         # an unweighted search is one breadth-first pass per agent
         graph = csr_array(self._adjacency.astype(np.float64))
         return frozen(np.asarray(shortest_path(graph, method="D", unweighted=True)))
@@ -309,9 +327,10 @@ def _rebuilt(adjacency: BoolArray, directed: bool) -> Network:
     return Network(adjacency, directed=directed)
 
 
-def _as_pairs(edges: Iterable[tuple[int, int]]) -> IntArray:
+def _as_pairs(edges: Any) -> IntArray:
     """Check that edges are pairs of whole numbers: (E, 2)."""
-    if not isinstance(edges, Iterable):
+    # an array of no dimensions says that it can be iterated over, and cannot
+    if not isinstance(edges, Iterable) or (isinstance(edges, np.ndarray) and edges.ndim == 0):
         raise NetworkError(f"edges must be pairs (i, j) of agents, got {short(edges)}")
     listed = list(edges)
     try:

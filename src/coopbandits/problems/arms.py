@@ -11,7 +11,7 @@ from coopbandits.gp.compositions import Hadamard
 from coopbandits.kernels import RBF, Kernel, as_kernel
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
-from coopbandits.problems.problem import Simulated, on_sphere, structure_rng
+from coopbandits.problems.problem import Simulated, check_sizes, on_sphere, structure_rng
 from coopbandits.problems.rkhs import Function
 from coopbandits.similarity import ArmNetwork, Given, Known, joint_kernel
 
@@ -51,7 +51,8 @@ def arms(
         seed: Of F and the z_v. (Contexts and noise come from the seed of `play`.)
     """
     V, A, d = len(as_network(network)), as_count(arms, "arms"), as_count(dim, "dim")
-    rng = structure_rng(as_seed(seed))
+    rng, count = structure_rng(as_seed(seed)), as_count(support, "support")
+    check_sizes(agents=V, actions=A, dim=1 + d, support=count)
     if not isinstance(own_contexts, bool):
         raise ParameterError(f"own_contexts must be True or False, got {short(own_contexts)}")
     K = RBF() if kernel is None else as_kernel(kernel)
@@ -67,7 +68,6 @@ def arms(
     joint = joint_kernel(K, similarity, network, Hadamard())
     # a K_arm of fewer arms must not wait for its first contexts to be found out
     joint.diagonal(np.zeros(A, dtype=np.int64), np.column_stack([np.arange(A), np.ones((A, d))]))
-    count = as_count(support, "support")
     function = Function.draw(
         joint,
         rng.integers(V, size=count),

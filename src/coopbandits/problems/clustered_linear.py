@@ -10,7 +10,13 @@ from coopbandits.errors import ShapeError
 from coopbandits.kernels import Linear
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
-from coopbandits.problems.problem import FreshContexts, Simulated, on_sphere, structure_rng
+from coopbandits.problems.problem import (
+    FreshContexts,
+    Simulated,
+    check_sizes,
+    on_sphere,
+    structure_rng,
+)
 from coopbandits.similarity import Clusters
 
 
@@ -42,13 +48,15 @@ def clustered_linear(
     """
     as_network(network)
     gamma, d = as_count(ttl, "ttl"), as_count(dim, "dim")
+    count = as_count(actions, "actions")
+    check_sizes(agents=len(network), actions=count, dim=d)
     labels = _labels(network, gamma, clusters)
     similarity = Clusters(labels)
     theta = on_sphere(structure_rng(as_seed(seed)), int(similarity.labels.max()) + 1, d)
     return Simulated(
         name="clustered linear",
         network=network,
-        draw=FreshContexts(len(network), as_count(actions, "actions"), d),
+        draw=FreshContexts(len(network), count, d),
         expected=Tasks(theta, similarity.labels),
         noise=as_noise(noise),
         similarity=similarity,

@@ -30,7 +30,7 @@ from coopbandits.network import Network, as_network
 from coopbandits.problems.functions import Functions, own_functions
 from coopbandits.problems.noise import Noise, as_noise
 from coopbandits.problems.optimum import Optimum, certified
-from coopbandits.problems.problem import on_sphere, structure_rng
+from coopbandits.problems.problem import check_sizes, on_sphere, structure_rng
 from coopbandits.problems.rkhs import Function
 from coopbandits.similarity import Given, Known, similarity_matrix
 
@@ -182,13 +182,14 @@ def continuum(
     rng, V = structure_rng(as_seed(seed)), len(network)
     sets = _sets(decision_set, V)
     first = as_decision_set(sets(1, 0, rng)) if callable(sets) else sets[0]
+    count = as_count(support, "support")
+    check_sizes(agents=V, actions=1, dim=first.dim, support=count)
     K_x = RBF() if kernel is None else kernel
     if similarity is None:
         similarity = Known(contexts=on_sphere(rng, V, first.dim), kernel=RBF())
     joint = JointKernel(
         as_kernel(K_x), similarity_matrix(similarity, network), composition(compose)
     )
-    count = as_count(support, "support")
     function = Function.draw(
         joint,
         rng.integers(V, size=count),

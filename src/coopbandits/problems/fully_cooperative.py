@@ -9,7 +9,7 @@ from coopbandits.gp.compositions import Hadamard, JointKernel
 from coopbandits.kernels import RBF, Kernel, as_kernel
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
-from coopbandits.problems.problem import Simulated, on_sphere, structure_rng
+from coopbandits.problems.problem import Simulated, check_sizes, on_sphere, structure_rng
 from coopbandits.problems.rkhs import Function
 from coopbandits.similarity import Same
 
@@ -40,14 +40,13 @@ def fully_cooperative(
         seed: Of f and D.
     """
     as_network(network)
-    rng = structure_rng(as_seed(seed))
-    if contexts is None:
-        offered = on_sphere(rng, as_count(actions, "actions"), as_count(dim, "dim"))
-    else:
-        offered = as_contexts(contexts, "the fixed decision set")
+    rng, count = structure_rng(as_seed(seed)), as_count(support, "support")
+    given = None if contexts is None else as_contexts(contexts, "the fixed decision set")
+    K, d = (as_count(actions, "actions"), as_count(dim, "dim")) if given is None else given.shape
+    check_sizes(agents=len(network), actions=K, dim=d, support=count)
+    offered = on_sphere(rng, K, d) if given is None else given
     K_x = RBF() if kernel is None else kernel
     joint = JointKernel(as_kernel(K_x), Same().matrix(network), Hadamard())
-    count = as_count(support, "support")
     function = Function.draw(
         joint,
         np.zeros(count, dtype=np.int64),

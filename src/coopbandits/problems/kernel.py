@@ -5,7 +5,13 @@ from coopbandits.gp.compositions import Composition, composition
 from coopbandits.kernels import RBF, Kernel, as_kernel
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
-from coopbandits.problems.problem import FreshContexts, Simulated, on_sphere, structure_rng
+from coopbandits.problems.problem import (
+    FreshContexts,
+    Simulated,
+    check_sizes,
+    on_sphere,
+    structure_rng,
+)
 from coopbandits.problems.rkhs import Function
 from coopbandits.similarity import Given, Known, joint_kernel
 
@@ -40,11 +46,12 @@ def kernel(
     """
     as_network(network)
     rng, d = structure_rng(as_seed(seed)), as_count(dim, "dim")
+    offered, count = as_count(actions, "actions"), as_count(support, "support")
+    check_sizes(agents=len(network), actions=offered, dim=d, support=count)
     K_x = RBF() if kernel is None else kernel
     if similarity is None:
         similarity = Known(contexts=on_sphere(rng, len(network), d), kernel=RBF())
     joint = joint_kernel(as_kernel(K_x), similarity, network, composition(compose))
-    count = as_count(support, "support")
     function = Function.draw(
         joint,
         rng.integers(len(network), size=count),
@@ -55,7 +62,7 @@ def kernel(
     return Simulated(
         name="kernel",
         network=network,
-        draw=FreshContexts(len(network), as_count(actions, "actions"), d),
+        draw=FreshContexts(len(network), offered, d),
         expected=function,
         noise=as_noise(noise),
         similarity=similarity,

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import LARGEST, Array, BoolArray, IntArray, short
+from coopbandits.arrays import LARGEST, Array, BoolArray, IntArray, check_size, short
 from coopbandits.errors import NonFiniteError, ParameterError, ShapeError
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
@@ -134,6 +134,23 @@ class Simulated:
 def structure_rng(seed: int) -> np.random.Generator:
     """The random numbers of a problem's fixed parts; apart from those of its rounds."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+
+
+def check_sizes(*, agents: int, actions: int, dim: int, support: int = 1) -> None:
+    """Refuse a problem whose rounds, or whose function's Gram matrix, do not fit into memory."""
+    offered = agents * actions
+    check_size(
+        offered,
+        dim,
+        what=f"a round of {agents} agents with {actions} actions of {dim} numbers",
+        advice="take fewer actions, a smaller dim or fewer agents",
+    )
+    check_size(
+        max(offered, support, dim),
+        support,
+        what=f"a function of support={support} on {offered} offered actions of {dim} numbers",
+        advice="take a smaller support, or fewer actions",
+    )
 
 
 def on_sphere(rng: np.random.Generator, count: int, dim: int) -> Array:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_count, as_positive, frozen
+from coopbandits.arrays import Array, IntArray, as_count, as_positive, check_size, frozen
 from coopbandits.errors import ParameterError
 from coopbandits.theory.matrices import as_gram, eigenvalues
 
@@ -72,6 +72,7 @@ def greedy_gain(K: object, count: int, *, ridge: float = 1.0, repeats: bool = Tr
         raise ParameterError(
             f"count={n} of {len(gram)} candidates without repeats; take fewer, or repeats=True"
         )
+    check_size(n, len(gram), what=f"count={n}", advice="take a smaller count, or fewer candidates")
     variance = np.diagonal(gram).copy()
     rows = np.empty((n, len(gram)))
     chosen, gains = np.empty(n, dtype=np.int64), np.empty(n)

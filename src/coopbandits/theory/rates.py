@@ -57,7 +57,8 @@ def gain_rate(kernel: Kernel, count: int, *, dim: int, source: str = "vakili") -
     if isinstance(kernel, Linear):
         return d * log_n
     if isinstance(kernel, RBF):
-        return log_n ** (d + 1)
+        with np.errstate(over="ignore"):
+            return _finite(float(np.float64(log_n) ** (d + 1)), d)
     if isinstance(kernel, Matern):
         nu = float(kernel.nu)
         if source == "vakili":
@@ -67,3 +68,9 @@ def gain_rate(kernel: Kernel, count: int, *, dim: int, source: str = "vakili") -
         f"no rate is known for {short(kernel)}; expected Linear, RBF or Matern (gain_bound takes "
         "any kernel whose eigenvalues are known)"
     )
+
+
+def _finite(rate: float, dim: int) -> float:
+    if not np.isfinite(rate):
+        raise ParameterError(f"the rate in dim={dim} is too large for a number; take a smaller dim")
+    return rate

@@ -32,6 +32,7 @@ Numbers = TypeVar("Numbers", float, Array)
 # Every ratio gives a bound, so the best of a fixed list is one too.
 RATIOS: Array = np.exp(np.geomspace(1e-4, 30.0, 160))
 RATIOS.setflags(write=False)
+_BLOCKS = 10_000
 
 
 def quiet_variance(logdet: Numbers, *, ratio: float, ridge: float, largest: float) -> Numbers:
@@ -56,11 +57,12 @@ def block_variance(
     Within D = 1 no bound in n, L, κ and λ alone is better: it is met where all pull the same new
     direction in each round.
     """
-    factors = [
-        -(-(m + delay - 1) // m) * m * agents * largest / np.log1p(m * agents * largest / ridge)
-        for m in range(1, delay + 1)
-    ]
-    return logdet * min(factors)
+    # every m gives a bound, so where there are very many the best of some is one too
+    m = np.arange(1.0, min(delay, _BLOCKS) + 1)
+    if delay > _BLOCKS:
+        m = np.append(m, np.floor(np.geomspace(_BLOCKS, delay, _BLOCKS)))
+    pulls = m * agents * largest
+    return logdet * float((np.ceil((m + delay - 1) / m) * pulls / np.log1p(pulls / ridge)).min())
 
 
 def variance_bound(
