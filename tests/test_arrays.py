@@ -7,9 +7,11 @@ import coopbandits as cb
 from coopbandits.arrays import (
     as_choice,
     as_count,
+    as_flag,
     as_floats,
     as_number,
     check_size,
+    is_listing,
     is_real,
     is_whole,
     short,
@@ -112,3 +114,23 @@ def test_what_cannot_be_spelt_out_is_named_by_its_kind():
         ParameterError, match="dim must be at most 2147483648, got a value of type int"
     ):
         as_count(10**5000, "dim")
+
+
+def test_a_list_is_a_sequence_or_an_array_with_a_first_axis():
+    for many in ([], (1,), range(3), np.ones(2), np.eye(2)):
+        assert is_listing(many)
+    for other in (None, 3, "ab", b"ab", {}, {1}, np.array(3), np.ndarray, np, iter([1])):
+        assert not is_listing(other)
+    assert not is_listing(range(10**30))
+    with pytest.raises(
+        ShapeError, match=r"contexts must be an array of numbers.*got range\(0, 1000"
+    ):
+        as_floats(range(10**12), "contexts")
+
+
+def test_a_flag_is_true_or_false():
+    assert as_flag(True, "unit")
+    assert not as_flag(False, "unit")
+    for other in (None, 1, "True", np.array([True, False])):
+        with pytest.raises(ParameterError, match="unit must be True or False, got"):
+            as_flag(other, "unit")

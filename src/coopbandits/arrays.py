@@ -52,7 +52,9 @@ def as_floats(values: object, what: str) -> Array:
 
 def _converted(values: object) -> Array | None:
     """Copy numbers into a float64 array; None if they are none, or if rows differ in length."""
-    if isinstance(values, np.ma.MaskedArray):
+    if isinstance(values, np.ma.MaskedArray) or (
+        isinstance(values, range) and not is_listing(values)
+    ):
         return None
     try:
         raw = np.asarray(values)
@@ -168,6 +170,13 @@ def check_size(*shape: float, what: str, advice: str) -> None:
         )
 
 
+def as_flag(value: Any, what: str) -> bool:
+    """Check an option that is True or False."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"{what} must be True or False, got {short(value)}")
+    return value
+
+
 def as_bytes(value: Any) -> bytes:
     """Check that a value is bytes, or something like them."""
     if not isinstance(value, bytes | bytearray | memoryview):
@@ -200,10 +209,16 @@ def is_real(value: object) -> bool:
 
 
 def is_listing(value: object) -> bool:
-    """Tell whether a value is a list of things: a sequence, or an array with a first axis."""
+    """Tell whether a value is a list of things: a sequence, or an array with a first axis.
+
+    A range that would not fit into memory is none.
+    """
+    if isinstance(value, range):
+        return not value[int(LARGEST_ARRAY) // 8 :]
     if isinstance(value, Sequence):
         return not isinstance(value, str | bytes | bytearray | memoryview)
-    return hasattr(value, "__array__") and not isinstance(value, type) and np.ndim(value) > 0
+    dimensions = getattr(value, "ndim", 0) if hasattr(value, "__array__") else 0
+    return is_whole(dimensions) and dimensions > 0
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

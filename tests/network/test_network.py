@@ -1,4 +1,5 @@
 import pickle
+from itertools import count
 
 import networkx as nx
 import numpy as np
@@ -281,3 +282,28 @@ def test_a_network_that_no_draw_connects_is_refused_at_once():
     for p in (0.0, 1e-4):
         with pytest.raises(ParameterError, match=f"draws of 20000 agents with p={p} gave no conn"):
             cb.Network.erdos_renyi(20_000, p)
+
+
+@pytest.mark.parametrize("directed", [None, 1, "yes", np.eye(2, dtype=bool)], ids=repr)
+def test_a_network_is_directed_or_not(directed):
+    for make in (
+        lambda: cb.Network(np.zeros((2, 2), dtype=bool), directed=directed),
+        lambda: cb.Network.from_edges([(0, 1)], directed=directed),
+    ):
+        with pytest.raises(ParameterError, match="directed must be True or False, got"):
+            make()
+
+
+@pytest.mark.parametrize(
+    "edges", [count(), range(10**12), np.ma.array([[0, 1]], mask=[[0, 1]]), "01", b"01", int]
+)
+def test_edges_that_begin_with_no_pair_are_not_read_to_their_end(edges):
+    with pytest.raises(NetworkError, match=r"edges must be pairs \(i, j\) of agents"):
+        cb.Network.from_edges(edges)
+
+
+def test_a_network_says_what_it_is_without_a_list_of_its_edges():
+    network = cb.Network.complete(30)
+    assert repr(network) == "Network(30 agents, 435 edges)"
+    assert "edges" not in vars(network)
+    assert repr(cb.Network.from_edges([(0, 1)], directed=True)) == "Network(2 agents, 1 arc)"

@@ -8,6 +8,7 @@ the clique cover and the centres are computed once per γ and kept.
 from collections.abc import Iterable
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from coopbandits.arrays import (
     as_number,
     as_seed,
     frozen,
+    is_listing,
     is_whole,
     short,
 )
@@ -46,6 +48,8 @@ class Network:
 
     def __init__(self, adjacency: BoolArray, *, directed: bool = False) -> None:
         """Take a (V, V) matrix of who sends to whom; `from_edges` and others make it."""
+        if not isinstance(directed, bool):
+            raise ParameterError(f"directed must be True or False, got {short(directed)}")
         matrix = np.array(adjacency) if hasattr(adjacency, "dtype") else np.empty(0)
         if matrix.dtype != np.bool_ or matrix.ndim != 2 or len(matrix) != matrix.shape[1]:
             raise NetworkError(
@@ -83,8 +87,9 @@ class Network:
         return _rebuilt, (self._adjacency, self._directed)
 
     def __repr__(self) -> str:
-        kind, plural = "arc" if self._directed else "edge", "s" * (len(self.edges) != 1)
-        return f"Network({len(self)} agents, {len(self.edges)} {kind}{plural})"
+        count = int(np.count_nonzero(self._adjacency)) // (1 if self._directed else 2)
+        kind, plural = "arc" if self._directed else "edge", "s" * (count != 1)
+        return f"Network({len(self)} agents, {count} {kind}{plural})"
 
     @classmethod
     def from_edges(
@@ -102,10 +107,10 @@ class Network:
                 each of 0 … V−1 must be named; with it agents without edges are allowed.
             directed: Whether news travels from i to j only.
         """
-        pairs = _as_pairs(edges)
-        named = np.unique(pairs)
         if not isinstance(directed, bool):
             raise ParameterError(f"directed must be True or False, got {short(directed)}")
+        pairs = _as_pairs(edges)
+        named = np.unique(pairs)
         count = int(named.max(initial=-1)) + 1 if agents is None else agents
         if is_whole(count) and count == 0:
             raise NetworkError(
@@ -330,9 +335,15 @@ def _rebuilt(adjacency: BoolArray, directed: bool) -> Network:
 def _as_pairs(edges: Any) -> IntArray:
     """Check that edges are pairs of whole numbers: (E, 2)."""
     # an array of no dimensions says that it can be iterated over, and cannot
-    if not isinstance(edges, Iterable) or (isinstance(edges, np.ndarray) and edges.ndim == 0):
+    closed = isinstance(edges, np.ma.MaskedArray | type) or (
+        isinstance(edges, np.ndarray) and edges.ndim == 0
+    )
+    if closed or not isinstance(edges, Iterable):
         raise NetworkError(f"edges must be pairs (i, j) of agents, got {short(edges)}")
-    listed = list(edges)
+    coming = iter(edges)
+    listed = list(islice(coming, 1))
+    if all(is_listing(pair) for pair in listed):  # what begins with no pair may never end
+        listed += coming
     try:
         pairs = np.array(listed) if listed else np.empty((0, 2), dtype=np.int64)
     except ValueError:
