@@ -3,7 +3,7 @@ import pytest
 
 from coopbandits import kernels
 from coopbandits.errors import ParameterError, ShapeError
-from coopbandits.kernels import RBF, Linear, Matern, matern_profile
+from coopbandits.kernels import RBF, Linear, Matern, Scaled, matern_profile
 from reference import formulas
 
 
@@ -120,3 +120,17 @@ def test_a_kink_has_no_slope():
     X = np.array([[0.3, 0.1]])
     for nu in (0.2, 0.5, 0.9, 1.0):
         assert (Matern(nu=nu).gradient(X, X) == 0).all()
+
+
+@pytest.mark.parametrize("left", [np.ones(2), np.eye(2), np.ma.masked, np.array(["a"]), "a", [1]])
+def test_only_a_number_multiplies_and_only_a_kernel_is_added_from_the_left(left):
+    with pytest.raises(ParameterError, match="a kernel's scale must be a number"):
+        left * RBF()
+    with pytest.raises(ParameterError, match="is no kernel"):
+        left + RBF()
+
+
+@pytest.mark.parametrize("two", [2, np.float64(2.0), np.int64(2), np.array(2.0)], ids=repr)
+def test_numbers_of_numpy_scale_a_kernel_from_both_sides(two):
+    assert two * RBF() == RBF() * two == Scaled(RBF(), 2.0)
+    assert sum([RBF(), Linear()]) == np.int64(0) + RBF() + Linear() == RBF() + Linear()

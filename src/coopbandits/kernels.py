@@ -11,11 +11,11 @@ Every kernel here also tells its `gradient(X, Y)` in x, (n, m, d), and `diagonal
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import LARGEST, Array, as_not_negative, as_positive, short
+from coopbandits.arrays import LARGEST, Array, as_not_negative, as_positive, is_real, short
 from coopbandits.errors import ParameterError, ShapeError
 
 Lengthscale = float | tuple[float, ...]
@@ -39,6 +39,9 @@ class Kernel(Protocol):
 class Algebra:
     """The operators that every kernel shares."""
 
+    # numpy leaves `array * kernel` to us, and so do its numbers
+    __array_ufunc__: ClassVar[None] = None
+
     def __mul__(self: Kernel, other: Any) -> Kernel:
         return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
 
@@ -49,7 +52,7 @@ class Algebra:
         return Sum(self, other)
 
     def __radd__(self: Kernel, other: Any) -> Kernel:
-        return self if other == 0 else Sum(other, self)  # sum() starts from 0
+        return self if is_real(other) and other == 0 else Sum(other, self)  # sum() starts from 0
 
 
 @dataclass(frozen=True, slots=True)
