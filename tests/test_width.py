@@ -251,3 +251,8 @@ def test_a_gain_that_is_negative_is_refused(rng):
 def test_eta_and_width_together_are_refused():
     with pytest.raises(ParameterError, match="give one of them"):
         cb.LinUCB(eta=1.0, width=cb.width.Fixed(2.0))
+
+
+def test_an_eta_beside_a_width_is_refused_whatever_it_is():
+    with pytest.raises(ParameterError, match="eta=a value of type int is short for width=Fixed"):
+        cb.width.chosen_width(10**5000, cb.width.Fixed())

@@ -26,6 +26,7 @@ from coopbandits.arrays import (
     as_floats,
     check_size,
     frozen,
+    is_listing,
     short,
 )
 from coopbandits.errors import ParameterError, ShapeError
@@ -171,8 +172,7 @@ def kernel(*, arm: Kernel, context: Kernel, columns: Columns = 0) -> Kernel:
 
 def as_columns(values: Any) -> tuple[int, ...]:
     """Check one column or several, each named once; in order."""
-    several = isinstance(values, list | tuple | range) or np.ndim(values) > 0
-    given = list(values) if several else [values]
+    given = list(values) if is_listing(values) else [values]
     columns = sorted(as_count(column, "a column", least=0) for column in given)
     if not columns or len(set(columns)) < len(columns):
         raise ParameterError(

@@ -175,8 +175,8 @@ def chosen_width(eta: float | None, width: Width | None) -> Width:
     """Settle a policy's `eta=` and `width=`: one of them, or the default `Fixed(1.0)`."""
     if eta is not None and width is not None:
         raise ParameterError(
-            f"eta={eta} is short for width=Fixed({eta}), but width={short(width)} is given too; "
-            "give one of them"
+            f"eta={short(eta)} is short for width=Fixed(eta), but width={short(width)} is given "
+            "too; give one of them"
         )
     if width is None:
         return Fixed(1.0 if eta is None else eta)

@@ -106,7 +106,7 @@ def test_everyone_tells_everyone():
 
 
 def test_alpha_and_width_together_are_refused():
-    with pytest.raises(ParameterError, match=r"alpha=0.5 is short for width=Logarithmic\(0.5\)"):
+    with pytest.raises(ParameterError, match=r"alpha=0.5 is short for width=Logarithmic\(alpha\)"):
         cb.GoBLin(alpha=0.5, width=cb.width.Fixed(1.0))
     with pytest.raises(ParameterError, match="alpha must be >= 0"):
         cb.GoBLin(alpha=-1.0)

@@ -1,4 +1,5 @@
 import pickle
+from itertools import count
 
 import numpy as np
 import pytest
@@ -305,3 +306,24 @@ def test_the_tests_own_ragged_worlds_are_ragged():
 def test_a_problem_that_does_not_fit_into_memory_is_refused_before_it_is_drawn(make, complaint):
     with pytest.raises(ParameterError, match=complaint):
         make()
+
+
+def test_functions_without_end_are_refused():
+    for functions in (count(), range(10**12), (len for _ in count())):
+        with pytest.raises(ParameterError, match="one function for each of 9 agents, got more"):
+            cb.problems.functions(NETWORK, functions, lambda t, v, rng: np.ones((1, 1)))
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [1.0], np.array(["a"]), np.ma.ones(1), np.array(None)])
+@pytest.mark.parametrize("name", ["agents", "contexts", "expected", "rewards"])
+def test_a_round_is_made_of_arrays_of_numbers(name, wrong):
+    sound = {
+        "agents": np.zeros(1, dtype=np.int64),
+        "contexts": np.ones((1, 2)),
+        "expected": np.ones(1),
+        "rewards": np.ones(1),
+    }
+    with pytest.raises(ShapeError, match=f"a round's {name} must be an array of .*numbers, got"):
+        cb.problems.Round(**{**sound, name: wrong})
+    with pytest.raises(ShapeError, match="a round's agents must go up from 0"):
+        cb.problems.Round(**{**sound, "agents": np.array(0)})

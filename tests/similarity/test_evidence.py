@@ -290,3 +290,8 @@ def test_each_group_with_company_is_a_hypothesis_and_being_alone_is_one():
 def test_of_many_unlikely_groups_the_likeliest_stay():
     loadings = each(np.full((1, 3, 60), 1 / 61), np.ones(1), np.zeros(1, dtype=np.int64))
     assert loadings.weight.sum() == pytest.approx(1.0)
+
+
+def test_more_groups_than_can_be_sought_are_refused():
+    with pytest.raises(ParameterError, match="groups must be at most 1000, got 2147483647"):
+        cb.similarity.Evidence(groups=2**31 - 1)

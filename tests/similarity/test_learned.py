@@ -120,3 +120,8 @@ def test_rhos_may_be_one_number_or_a_list_of_them():
             Laplacian.by_evidence(wrong)
     with pytest.raises(ParameterError, match="rhos must hold at least one number, got None"):
         LearntLaplacian(None)
+
+
+def test_more_steps_than_can_be_made_are_refused():
+    with pytest.raises(ParameterError, match="steps must be at most 10000, got 2147483647"):
+        Learned(steps=2**31 - 1)

@@ -8,7 +8,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.errors import ParameterError, RemoteProtocolError, ShapeError, StateError
 from coopbandits.gp.compositions import Hadamard, Sum
-from coopbandits.similarity import Loadings, Views
+from coopbandits.similarity import Loadings, Views, as_similarity, similarity_matrix
 from coopbandits.similarity.loadings import linked
 from coopbandits.similarity.similarity import is_due
 from learnt_views import Unlearnt
@@ -372,3 +372,25 @@ def test_a_view_is_estimated_alike_beside_wider_ones(similarity):
         alone = learner.estimate(Views.of(index[at] - 1, me[[row]], table, index[at])).matrix[0]
         assert together[row, :width, :width] == pytest.approx(alone, abs=1e-9)
         assert (together[row, width:, width:] == np.eye(12 - width)).all()
+
+
+@pytest.mark.parametrize("network", [None, 3, "path", np.array(3), [(0, 1)], cb.Network], ids=repr)
+def test_a_similarity_is_asked_for_a_network(network):
+    with pytest.raises(ParameterError, match=r"expected a coopbandits\.Network, got"):
+        similarity_matrix(cb.similarity.Same(), network)
+
+
+@pytest.mark.parametrize("agents", [np.ones(3), "3", 2.5, 10**5000], ids=["array", "3", "2.5", "1"])
+def test_a_matrix_is_for_a_whole_number_of_agents(agents):
+    with pytest.raises(ParameterError, match="agents must be"):
+        as_similarity(np.eye(3), agents)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.ma.array([0, 1], mask=[0, 1]), range(10**12), np.array(3), {0: 1}, int, (i for i in [1])],
+    ids=["masked", "endless", "no dimensions", "dict", "class", "generator"],
+)
+def test_labels_of_clusters_are_a_list(labels):
+    with pytest.raises(ShapeError, match="cluster labels must be a list of whole numbers or names"):
+        cb.similarity.Clusters(labels)

@@ -82,3 +82,8 @@ def test_unit_contexts_make_the_linear_kernel_one_on_its_diagonal():
 def test_more_coordinates_than_there_are_are_refused():
     with pytest.raises(ParameterError, match="dim=5 for 5 agents; expected at most 4"):
         cb.theory.spectral_embedding(cb.Network.path(5), 5)
+
+
+def test_vectors_are_scaled_or_not():
+    with pytest.raises(ParameterError, match="unit must be True or False, got array"):
+        cb.theory.spectral_embedding(cb.Network.path(3), 1, unit=np.array([True, False]))

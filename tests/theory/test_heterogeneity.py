@@ -138,3 +138,13 @@ def test_another_composition_is_refused():
 
     with pytest.raises(ParameterError, match="nothing is known of the composition"):
         cb.theory.rank_bound(Mine(), 1, 1)
+
+
+@pytest.mark.parametrize("cover", [None, [[0, 1]], cb.Network.path(2), np.eye(2)], ids=repr)
+def test_a_cover_is_what_a_network_returns(cover):
+    for call in (
+        lambda: cb.theory.clique_heterogeneity(np.eye(2), cover),
+        lambda: cb.theory.clique_heterogeneity_bound(cover),
+    ):
+        with pytest.raises(ParameterError, match=r"no clique cover; expected what network\.clique"):
+            call()

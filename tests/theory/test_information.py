@@ -108,3 +108,8 @@ def test_what_is_no_gram_matrix_is_refused(make, complaint):
 def test_a_choice_that_does_not_fit_into_memory_is_refused_before_it_starts():
     with pytest.raises(ParameterError, match=r"count=1000000000 would take 16 GB .* smaller count"):
         cb.theory.greedy_gain(np.eye(2), 10**9)
+
+
+def test_candidates_may_repeat_or_not():
+    with pytest.raises(ParameterError, match="repeats must be True or False, got array"):
+        cb.theory.greedy_gain(np.eye(2), 2, repeats=np.array([True, False]))

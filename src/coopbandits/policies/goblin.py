@@ -33,8 +33,8 @@ def GoBLin(
     """
     if alpha is not None and width is not None:
         raise ParameterError(
-            f"alpha={alpha} is short for width=Logarithmic({alpha}), but width={short(width)} is "
-            "given too; give one of them"
+            f"alpha={short(alpha)} is short for width=Logarithmic(alpha), but width={short(width)} "
+            "is given too; give one of them"
         )
     return Policy(
         name="GoB.Lin",

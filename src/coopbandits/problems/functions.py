@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -48,14 +50,16 @@ def functions(
     )
 
 
-def own_functions(network: Network, functions: object) -> list[Callable[[Array], object]]:
+def own_functions(network: Network, functions: Any) -> list[Callable[[Array], object]]:
     """Check that there is one function for each agent."""
     # an array of no dimensions says that it can be iterated over, and cannot
     single = isinstance(functions, np.ndarray) and functions.ndim == 0
-    own = list(functions) if isinstance(functions, Iterable) and not single else []
+    listed = isinstance(functions, Iterable) and not isinstance(functions, type) and not single
+    own = list(islice(functions, len(network) + 1)) if listed else []  # it may have no end
     if len(own) != len(network) or not all(map(callable, own)):
+        count = "more" if len(own) > len(network) else len(own)
         raise ParameterError(
-            f"expected one function for each of {len(network)} agents, got {len(own)}: "
+            f"expected one function for each of {len(network)} agents, got {count}: "
             f"{short(functions)}"
         )
     return own

@@ -39,8 +39,16 @@ class Round:
     starts: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
-        N = len(self.agents)
-        steps = np.diff(self.agents, prepend=-1)
+        for name in ("agents", "contexts", "expected", "rewards"):
+            given, kinds = getattr(self, name), "iu" if name == "agents" else "biuf"
+            masked = isinstance(given, np.ma.MaskedArray)
+            if masked or not isinstance(given, np.ndarray) or given.dtype.kind not in kinds:
+                raise ShapeError(
+                    f"a round's {name} must be an array of {'whole ' if kinds == 'iu' else ''}"
+                    f"numbers, got {short(given)}"
+                )
+        N = self.agents.size if self.agents.ndim == 1 else 0
+        steps = np.diff(self.agents, prepend=-1) if N else np.empty(0)
         if N == 0 or not ((steps == 0) | (steps == 1)).all():
             raise ShapeError(
                 "a round's agents must go up from 0 in steps of at most 1, every agent with at "
@@ -58,7 +66,7 @@ class Round:
         for name in ("contexts", "expected", "rewards"):
             if not np.isfinite(getattr(self, name)).all():
                 raise NonFiniteError(f"a round's {name} must be finite, got NaN or infinity")
-            if np.abs(getattr(self, name)).max() > LARGEST:
+            if float(np.abs(getattr(self, name)).max()) > LARGEST:
                 raise ParameterError(f"a round's {name} must lie within ±{LARGEST:g}")
         object.__setattr__(self, "sizes", np.bincount(self.agents))
         object.__setattr__(self, "starts", np.cumsum(self.sizes) - self.sizes)

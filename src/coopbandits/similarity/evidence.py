@@ -34,6 +34,7 @@ _FEATURES, _HANDFUL = 16, 24
 # Unless groups are to be found quickly, it is early up to so many observations from each agent, and
 # in all: draws among a few agents, who know little for long, are cheap, and worth repeating.
 _EARLY = (20, 360)
+_MOST_GROUPS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Evidence:
     partitions: int = 16
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", as_count(self.groups, "groups"))
+        object.__setattr__(self, "groups", as_count(self.groups, "groups", most=_MOST_GROUPS))
         if not isinstance(self.contexts, bool):
             raise ParameterError(f"contexts must be True or False, got {short(self.contexts)}")
         settle(self)

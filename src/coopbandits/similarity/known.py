@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, frozen, short
+from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, frozen, is_listing, short
 from coopbandits.errors import ParameterError, ShapeError, SimilarityError
 from coopbandits.kernels import Kernel, as_kernel
 from coopbandits.network import Network
@@ -84,11 +84,12 @@ class Clusters:
     labels: IntArray
 
     def __init__(self, labels: Sequence[object] | np.ndarray) -> None:
+        hidden = isinstance(labels, np.ma.MaskedArray)
         try:
-            given = np.asarray(labels)
+            given = np.asarray(labels) if is_listing(labels) else np.empty(0)
         except ValueError:  # lists within the list
             given = np.empty(0)
-        if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iubUS":
+        if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iubUS" or hidden:
             raise ShapeError(
                 f"cluster labels must be a list of whole numbers or names, one for each agent; "
                 f"got {short(labels)}"

@@ -22,6 +22,7 @@ from coopbandits.similarity.similarity import EARLY, Views, settle
 
 # Views are worked on in blocks of about this many numbers, which fit into a processor's cache.
 _BLOCK = 200_000
+_MOST_STEPS = 10_000
 # δ at the start, and what it may become
 _HALF = 0.5
 _DELTAS = np.concatenate([[_HALF, 1e-4], np.geomspace(1e-3, 1.0, 13)])
@@ -51,7 +52,7 @@ class Learned:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rank", as_count(self.rank, "rank"))
-        object.__setattr__(self, "steps", as_count(self.steps, "steps"))
+        object.__setattr__(self, "steps", as_count(self.steps, "steps", most=_MOST_STEPS))
         settle(self)
 
     def learner(self, kernel: Kernel, network: Network) -> "LearnedLearner":

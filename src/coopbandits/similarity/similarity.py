@@ -17,11 +17,20 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_choice, as_floats, as_positive, short
+from coopbandits.arrays import (
+    Array,
+    BoolArray,
+    IntArray,
+    as_choice,
+    as_count,
+    as_floats,
+    as_positive,
+    short,
+)
 from coopbandits.errors import ParameterError, SimilarityError
 from coopbandits.features import as_basis
 from coopbandits.kernels import Kernel
-from coopbandits.network import Network
+from coopbandits.network import Network, as_network
 from coopbandits.similarity.loadings import Loadings
 
 REFRESH = ("every round", "growing", "frozen")
@@ -251,12 +260,13 @@ def similarity_matrix(similarity: Any, network: Network) -> Array:
             f"{short(similarity)} is no similarity; expected a value such as those of "
             "coopbandits.similarity"
         )
-    return as_similarity(similarity.matrix(network), len(network))
+    return as_similarity(similarity.matrix(as_network(network)), len(network))
 
 
 def as_similarity(K_z: object, agents: int | None = None) -> Array:
     """Check that a K_z is a finite symmetric matrix, for as many agents as there are."""
     matrix = as_floats(K_z, "K_z")
+    agents = None if agents is None else as_count(agents, "agents")
     expected = ("V", "V") if agents is None else (agents, agents)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or agents not in (None, len(matrix)):
         raise SimilarityError(

@@ -7,7 +7,7 @@ agents to be alike as far as the network holds them together.
 
 import numpy as np
 
-from coopbandits.arrays import Array, as_count, frozen
+from coopbandits.arrays import Array, as_count, as_flag, frozen
 from coopbandits.errors import ParameterError
 from coopbandits.network import Network, as_network
 
@@ -39,7 +39,7 @@ def spectral_embedding(network: Network, dim: int = 2, *, unit: bool = False) ->
         (V, d_z), read-only.
     """
     V = len(as_network(network))
-    d = as_count(dim, "dim")
+    d, unit = as_count(dim, "dim"), as_flag(unit, "unit")
     if d >= V:
         raise ParameterError(
             f"dim={d} for {V} agents; expected at most {V - 1}, as the constant vector is left out"

@@ -10,9 +10,11 @@ Deviation from the paper: Lemma 4 prints 2Υ_z(Υ^x + log T); nothing is to be a
 rank among the agents whose observations they are counts (docs/theory.md).
 """
 
+from typing import Any
+
 import numpy as np
 
-from coopbandits.arrays import Array, as_count, as_not_negative, as_positive
+from coopbandits.arrays import Array, as_count, as_not_negative, as_positive, short
 from coopbandits.errors import ParameterError, SimilarityError
 from coopbandits.gp.compositions import Composition, Hadamard, Sum, composition
 from coopbandits.network.clique_cover import CliqueCover
@@ -35,7 +37,7 @@ def clique_heterogeneity(
     K_z: object, cover: CliqueCover, *, tolerance: float | None = None
 ) -> tuple[int, ...]:
     """Return the rank of K_z within each clique: what Corollary 1 needs for Coop-KernelUCB."""
-    matrix = as_gram(K_z, "K_z")
+    matrix, cover = as_gram(K_z, "K_z"), _as_cover(cover)
     if len(matrix) != len(cover.labels):
         raise SimilarityError(
             f"K_z is for {len(matrix)} agents, but the cover has {len(cover.labels)}; expected one "
@@ -51,7 +53,7 @@ def clique_heterogeneity_bound(cover: CliqueCover) -> int:
     It holds within each clique, where rank K_z ≤ |C| ≤ |C|². It does not bound the rank among all
     agents: V agents without edges and the identity as K_z have rank V, and max |C|² = 1.
     """
-    return max(len(clique) for clique in cover.cliques) ** 2
+    return max(len(clique) for clique in _as_cover(cover).cliques) ** 2
 
 
 def rank_bound(compose: str | Composition, rank_z: int, rank_x: int) -> int:
@@ -104,6 +106,14 @@ def independent_arms_factor(K_arm: object, *, tolerance: float | None = None) ->
     matrix: Array = as_gram(K_arm, "K_arm")
     rank = heterogeneity(matrix, tolerance=tolerance)
     return float(np.sqrt(len(matrix) * rank))
+
+
+def _as_cover(value: Any) -> CliqueCover:
+    if not isinstance(value, CliqueCover):
+        raise ParameterError(
+            f"{short(value)} is no clique cover; expected what network.clique_cover(ttl) returns"
+        )
+    return value
 
 
 def _known(compose: str | Composition) -> Composition:

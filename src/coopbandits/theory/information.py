@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_count, as_positive, check_size, frozen
+from coopbandits.arrays import Array, IntArray, as_count, as_flag, as_positive, check_size, frozen
 from coopbandits.errors import ParameterError
 from coopbandits.theory.matrices import as_gram, eigenvalues
 
@@ -68,7 +68,7 @@ def greedy_gain(K: object, count: int, *, ridge: float = 1.0, repeats: bool = Tr
     """
     gram, n, lam = as_gram(K), as_count(count, "count"), as_positive(ridge, "ridge")
     eigenvalues(gram)
-    if not repeats and n > len(gram):
+    if not as_flag(repeats, "repeats") and n > len(gram):
         raise ParameterError(
             f"count={n} of {len(gram)} candidates without repeats; take fewer, or repeats=True"
         )
