@@ -382,4 +382,4 @@ def test_a_table_that_does_not_fit_into_memory_is_refused_before_it_is_made():
 @pytest.mark.parametrize("columns", [np.ndarray, np, None, range(10**12), "0", {0}], ids=repr)
 def test_columns_are_whole_numbers(columns):
     with pytest.raises(ParameterError, match="a column must be a whole number >= 0, got"):
-        On(RBF(), columns)
+        ActiveDimensions(RBF(), columns)

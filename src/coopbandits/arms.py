@@ -23,6 +23,7 @@ from coopbandits.arrays import (
     BoolArray,
     IntArray,
     as_count,
+    as_flag,
     as_floats,
     check_size,
     frozen,
@@ -60,8 +61,7 @@ class ActiveDimensions(Algebra):
     others: bool
 
     def __init__(self, kernel: Kernel, columns: Columns, others: bool = False) -> None:
-        if not isinstance(others, bool):
-            raise ParameterError(f"others must be True or False, got {short(others)}")
+        as_flag(others, "others")
         object.__setattr__(self, "kernel", as_kernel(kernel))
         object.__setattr__(self, "columns", as_columns(columns))
         object.__setattr__(self, "others", others)

@@ -20,12 +20,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, as_positive, short
+from coopbandits.arrays import (
+    Array,
+    BoolArray,
+    IntArray,
+    as_flag,
+    as_not_negative,
+    as_positive,
+)
 from coopbandits.baselines.offers import check_contexts, take
 from coopbandits.baselines.server import Server, as_threshold
 from coopbandits.baselines.settings import Named, as_name, settled_width
 from coopbandits.engines import Simulation
-from coopbandits.errors import ParameterError
 from coopbandits.kernels import Linear
 from coopbandits.problems.problem import Round
 from coopbandits.width import Width
@@ -74,8 +80,7 @@ class HLinUCB(Named):
             object.__setattr__(self, "alpha", as_positive(self.alpha, "alpha"))
         if self.threshold is not None:
             object.__setattr__(self, "threshold", as_threshold(self.threshold))
-        if not isinstance(self.keep, bool):
-            raise ParameterError(f"keep must be True or False, got {short(self.keep)}")
+        as_flag(self.keep, "keep")
 
     def shared_rounds(self, rounds: int) -> int:
         """Return τ, for T rounds."""

@@ -19,6 +19,7 @@ from coopbandits.arrays import (
     IntArray,
     as_agent,
     as_count,
+    as_flag,
     as_number,
     as_seed,
     frozen,
@@ -48,8 +49,7 @@ class Network:
 
     def __init__(self, adjacency: BoolArray, *, directed: bool = False) -> None:
         """Take a (V, V) matrix of who sends to whom; `from_edges` and others make it."""
-        if not isinstance(directed, bool):
-            raise ParameterError(f"directed must be True or False, got {short(directed)}")
+        as_flag(directed, "directed")
         matrix = np.array(adjacency) if hasattr(adjacency, "dtype") else np.empty(0)
         if matrix.dtype != np.bool_ or matrix.ndim != 2 or len(matrix) != matrix.shape[1]:
             raise NetworkError(
@@ -107,8 +107,7 @@ class Network:
                 each of 0 … V−1 must be named; with it agents without edges are allowed.
             directed: Whether news travels from i to j only.
         """
-        if not isinstance(directed, bool):
-            raise ParameterError(f"directed must be True or False, got {short(directed)}")
+        as_flag(directed, "directed")
         pairs = _as_pairs(edges)
         named = np.unique(pairs)
         count = int(named.max(initial=-1)) + 1 if agents is None else agents

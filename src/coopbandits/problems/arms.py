@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arms import Table, kernel as arm_kernel
-from coopbandits.arrays import Array, IntArray, as_count, as_not_negative, as_seed, short
+from coopbandits.arrays import Array, IntArray, as_count, as_flag, as_not_negative, as_seed
 from coopbandits.errors import ParameterError
 from coopbandits.gp.compositions import Hadamard
 from coopbandits.kernels import RBF, Kernel, as_kernel
@@ -53,8 +53,7 @@ def arms(
     V, A, d = len(as_network(network)), as_count(arms, "arms"), as_count(dim, "dim")
     rng, count = structure_rng(as_seed(seed)), as_count(support, "support")
     check_sizes(agents=V, actions=A, dim=1 + d, support=count)
-    if not isinstance(own_contexts, bool):
-        raise ParameterError(f"own_contexts must be True or False, got {short(own_contexts)}")
+    as_flag(own_contexts, "own_contexts")
     K = RBF() if kernel is None else as_kernel(kernel)
     if similarity is None:
         similarity = Known(contexts=on_sphere(rng, V, d), kernel=RBF())

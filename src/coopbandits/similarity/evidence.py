@@ -12,8 +12,7 @@ from math import isqrt
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_count, short
-from coopbandits.errors import ParameterError
+from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_flag
 from coopbandits.features import Basis, Fourier, exact_or
 from coopbandits.gp.statistics import Statistics
 from coopbandits.kernels import Kernel
@@ -71,8 +70,7 @@ class Evidence:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", as_count(self.groups, "groups", most=_MOST_GROUPS))
-        if not isinstance(self.contexts, bool):
-            raise ParameterError(f"contexts must be True or False, got {short(self.contexts)}")
+        as_flag(self.contexts, "contexts")
         settle(self)
         partitions = as_count(self.partitions, "partitions", least=0)
         object.__setattr__(self, "partitions", partitions)

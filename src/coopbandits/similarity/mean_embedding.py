@@ -17,7 +17,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_choice, as_count, as_positive, short
+from coopbandits.arrays import (
+    Array,
+    BoolArray,
+    IntArray,
+    as_choice,
+    as_count,
+    as_flag,
+    as_positive,
+)
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, exact_or
 from coopbandits.gp.compositions import Composition, share_of
@@ -78,8 +86,7 @@ class MeanEmbedding:
         object.__setattr__(self, "sample", as_choice(self.sample, "sample", SAMPLES))
         if self.kernel is not None:
             as_kernel(self.kernel)
-        if not isinstance(self.unbiased, bool):
-            raise ParameterError(f"unbiased must be True or False, got {short(self.unbiased)}")
+        as_flag(self.unbiased, "unbiased")
         if self.rank is not None:
             object.__setattr__(self, "rank", as_count(self.rank, "rank"))
         settle(self, allowed=REFRESH)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_choice, as_count, as_number, short
+from coopbandits.arrays import Array, IntArray, as_choice, as_count, as_flag, as_number, short
 from coopbandits.errors import InputError, ParameterError
 from coopbandits.gp.compositions import JointKernel, composition
 from coopbandits.gp.posterior import Posterior
@@ -116,8 +116,7 @@ def fit_kernel(
         agents: Of how many agents use is made; of more, as many at even distances.
     """
     kernel = as_choice(kernel, "kernel", KERNELS)
-    if not isinstance(ard, bool):
-        raise ParameterError(f"ard must be True or False, got {short(ard)}")
+    as_flag(ard, "ard")
     if as_number(nu, "nu") not in (0.5, 1.5, 2.5):
         raise ParameterError(f"nu must be 0.5, 1.5 or 2.5, got {short(nu)}")
     c = None if centre is None else as_number(centre, "centre")

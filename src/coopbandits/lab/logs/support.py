@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from coopbandits.agent import Agent
-from coopbandits.arrays import Array, as_floats, as_number, short
+from coopbandits.arrays import Array, as_flag, as_floats, as_number, short
 from coopbandits.errors import InputError, ParameterError
 from coopbandits.lab.logs.log import Log, Logged
 
@@ -23,8 +23,7 @@ def known_propensities(log: Log, *, uniform: bool) -> Array:
         log: Any log.
         uniform: Whether the user vouches that every offered action was as likely: 1/K.
     """
-    if not isinstance(uniform, bool):
-        raise ParameterError(f"uniform must be True or False, got {short(uniform)}")
+    as_flag(uniform, "uniform")
     given = log.propensities
     if uniform:
         even = 1.0 / log.sizes

@@ -16,6 +16,7 @@ from coopbandits.arrays import (
     IntArray,
     as_choice,
     as_count,
+    as_flag,
     as_seed,
     frozen,
     is_whole,
@@ -79,8 +80,7 @@ class ProblemEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
             raise ParameterError(
                 f"rounds={self.rounds}, but the problem has only {problem.horizon}"
             )
-        if not isinstance(action_mask, bool):
-            raise ParameterError(f"action_mask must be True or False, got {short(action_mask)}")
+        as_flag(action_mask, "action_mask")
         if render_mode is not None:
             modes = self.metadata["render_modes"]
             render_mode = as_choice(render_mode, "render_mode", modes, otherwise="None")
