@@ -1,4 +1,4 @@
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -225,3 +225,32 @@ def test_a_record_that_does_not_fit_into_memory_is_refused_before_it_starts(prob
             cb.play(problem, policy, rounds=10**9)
     with pytest.raises(ParameterError, match=r"above memory_limit=1e\+03 bytes; raise the limit"):
         cb.play(problem, cb.LinUCB(), rounds=10, memory_limit=1e3)
+
+
+@dataclass
+class Own:
+    """A user's own problem, of one round and one agent, as sound as its parts."""
+
+    network: object = field(default_factory=lambda: cb.Network.path(1))
+    horizon: object = None
+    offered: object = None
+
+    def round(self, t, seed):
+        return self.offered
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"network": None}, r"expected a coopbandits\.Network, got None"),
+        ({"network": "path"}, r"expected a coopbandits\.Network, got 'path'"),
+        ({"horizon": "long"}, "the problem's horizon must be a whole number >= 1, got 'long'"),
+        ({"horizon": np.ones(2)}, "the problem's horizon must be a whole number"),
+        ({"offered": None}, r"round 1 of the problem is None; expected a coopbandits\.problems"),
+        ({"offered": np.ones((2, 2))}, "round 1 of the problem is array"),
+    ],
+    ids=str,
+)
+def test_a_users_own_problem_is_checked_as_it_is_played(parts, said):
+    with pytest.raises(ParameterError, match=said):
+        cb.play(Own(**parts), cb.LinUCB(), rounds=1)

@@ -353,3 +353,10 @@ def test_agents_that_draw_say_less_too(make):
         for say in (cb.say.Everything(), cb.say.WhenUncertain(0.2))
     )
     assert 0 < less.messages.sum() < everything.messages.sum()
+
+
+def test_two_answers_to_when_sums_are_told_are_refused_whatever_they_are():
+    with pytest.raises(
+        ParameterError, match="every=a value of type int and gain=1 are two answers"
+    ):
+        cb.say.Sums(every=10**5000, gain=1)

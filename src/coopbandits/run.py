@@ -30,7 +30,7 @@ from coopbandits.engines import (
 )
 from coopbandits.engines.exchange import Exchange
 from coopbandits.errors import ParameterError, ShapeError
-from coopbandits.network import Network
+from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Round
@@ -196,8 +196,11 @@ def _check(
     problem: object, policy: object, engine: object, links: object, on_round: object
 ) -> None:
     """Check what a run is made of."""
-    if not isinstance(problem, Problem | Continuum):
+    if isinstance(problem, type) or not isinstance(problem, Problem | Continuum):
         raise ParameterError(f"{short(problem)} is no problem; coopbandits.problems makes some")
+    as_network(problem.network)
+    if problem.horizon is not None:
+        as_count(problem.horizon, "the problem's horizon")
     if isinstance(policy, type) or not isinstance(policy, Policy | Algorithm):
         raise ParameterError(f"{short(policy)} is no policy; coopbandits.LinUCB() makes one")
     as_choice(engine, "engine", ("auto", *ENGINES))
@@ -237,7 +240,7 @@ def _on_finite_sets(
     laziness: float,
 ) -> tuple[Engine, Iterator[_Outcome]]:
     """Make what takes the decisions, and what it does round by round."""
-    first = problem.round(1, seed)
+    first = _offered(problem, 1, seed)
     agents, dim = len(problem.network), first.contexts.shape[1]
     _check_record(rounds, agents, dim, memory_limit)
     player = _player(
@@ -246,7 +249,7 @@ def _on_finite_sets(
 
     def outcomes() -> Iterator[_Outcome]:
         for t in range(1, rounds + 1):
-            offer = first if t == 1 else problem.round(t, seed)
+            offer = first if t == 1 else _offered(problem, t, seed)
             if (len(offer.sizes), offer.contexts.shape[1]) != (agents, dim):
                 raise ShapeError(
                     f"round {t} has contexts of {offer.contexts.shape[1]} numbers for "
@@ -259,6 +262,16 @@ def _on_finite_sets(
             )
 
     return player, outcomes()
+
+
+def _offered(problem: Problem, t: int, seed: int) -> Round:
+    """Ask a problem, perhaps a user's own, for a round."""
+    offer: object = problem.round(t, seed)
+    if not isinstance(offer, Round):
+        raise ParameterError(
+            f"round {t} of the problem is {short(offer)}; expected a coopbandits.problems.Round"
+        )
+    return offer
 
 
 def _on_continuum(

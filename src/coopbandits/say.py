@@ -22,7 +22,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import Array, as_count, as_not_negative
+from coopbandits.arrays import Array, as_count, as_not_negative, short
 from coopbandits.errors import ParameterError
 
 
@@ -122,8 +122,8 @@ class Sums:
     def __post_init__(self) -> None:
         if self.every is not None and self.gain is not None:
             raise ParameterError(
-                f"every={self.every} and gain={self.gain} are two answers to when sums are told; "
-                "give one of them"
+                f"every={short(self.every)} and gain={short(self.gain)} are two answers to when "
+                "sums are told; give one of them"
             )
         if self.gain is not None:
             object.__setattr__(self, "gain", as_not_negative(self.gain, "gain"))

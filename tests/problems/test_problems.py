@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.errors import InputError, NonFiniteError, ParameterError, ShapeError
+from coopbandits.errors import (
+    InputError,
+    NonFiniteError,
+    ParameterError,
+    ShapeError,
+    SimilarityError,
+)
 from worlds import NETWORKS, ragged
 
 NETWORK = NETWORKS["grid"]
@@ -327,3 +333,16 @@ def test_a_round_is_made_of_arrays_of_numbers(name, wrong):
         cb.problems.Round(**{**sound, name: wrong})
     with pytest.raises(ShapeError, match="a round's agents must go up from 0"):
         cb.problems.Round(**{**sound, "agents": np.array(0)})
+
+
+@pytest.mark.parametrize("similarity", ["Same", cb.similarity.Same, 3, np.eye(9)], ids=repr)
+def test_a_true_similarity_that_is_none_is_refused(similarity):
+    network, functions = cb.Network.path(2), [lambda X: X[:, 0]] * 2
+    made = {"similarity": similarity}
+    for make in (
+        lambda: cb.problems.table(network, np.ones((1, 2, 2, 2)), np.ones((1, 2, 2)), **made),
+        lambda: cb.problems.functions(network, functions, lambda t, v, rng: np.eye(2), **made),
+        lambda: cb.problems.continuum_functions(network, functions, BOX, best=[1, 1], **made),
+    ):
+        with pytest.raises(SimilarityError, match="is no K_z that is known; expected a value such"):
+            make()

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_positive
+from coopbandits.arrays import Array, BoolArray, IntArray, as_positive, short
 from coopbandits.baselines.offers import check_contexts, take
 from coopbandits.baselines.server import Server, as_threshold
 from coopbandits.baselines.settings import Named, as_name, check_memory, settled_width
@@ -67,8 +67,8 @@ class DisKernelUCB(Named):
         object.__setattr__(self, "ridge", as_positive(self.ridge, "ridge"))
         if self.threshold is not None and self.gain is not None:
             raise ParameterError(
-                f"threshold={self.threshold} and gain={self.gain} are both given; gain= is for "
-                "the threshold T/(V·gain): give one of them"
+                f"threshold={short(self.threshold)} and gain={short(self.gain)} are both given; "
+                "gain= is for the threshold T/(V·gain): give one of them"
             )
         if self.threshold is not None:
             object.__setattr__(self, "threshold", as_threshold(self.threshold))

@@ -30,7 +30,7 @@ from coopbandits.network import Network, as_network
 from coopbandits.problems.functions import Functions, own_functions
 from coopbandits.problems.noise import Noise, as_noise
 from coopbandits.problems.optimum import Optimum, certified
-from coopbandits.problems.problem import check_sizes, on_sphere, structure_rng
+from coopbandits.problems.problem import check_sizes, check_truth, on_sphere, structure_rng
 from coopbandits.problems.rkhs import Function
 from coopbandits.similarity import Given, Known, similarity_matrix
 
@@ -256,6 +256,7 @@ def continuum_functions(
             L times the set's largest side.
     """
     as_network(network)
+    check_truth(similarity)
     own = Functions(own_functions(network, functions))
     sets = _sets(decision_set, len(network))
     found: KnownBest | Lipschitz

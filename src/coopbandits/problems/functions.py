@@ -11,7 +11,7 @@ from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, short
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
-from coopbandits.problems.problem import Simulated, stacked
+from coopbandits.problems.problem import Simulated, check_truth, stacked
 from coopbandits.similarity import Given
 
 
@@ -34,6 +34,7 @@ def functions(
         similarity: The true K_z, if it is known, for comparisons.
     """
     as_network(network)
+    check_truth(similarity)
     own = own_functions(network, functions)
     if not callable(decision_sets):
         raise ParameterError(

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from coopbandits.arrays import LARGEST, Array, BoolArray, IntArray, check_size, short
-from coopbandits.errors import NonFiniteError, ParameterError, ShapeError
+from coopbandits.errors import NonFiniteError, ParameterError, ShapeError, SimilarityError
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.problems.noise import Noise
@@ -137,6 +137,16 @@ class Simulated:
         agents, contexts = self.draw(t, contexts_rng)
         expected = self.expected(agents, contexts)
         return Round(agents, contexts, expected, self.noise.rewards(expected, noise_rng))
+
+
+def check_truth(similarity: object) -> None:
+    """Check a true K_z that is known: one that is given, or None."""
+    given = isinstance(similarity, Given) and not isinstance(similarity, type)
+    if similarity is not None and not given:
+        raise SimilarityError(
+            f"similarity={short(similarity)} is no K_z that is known; expected a value such as "
+            "coopbandits.similarity.Known(matrix=…) or Clusters(labels), or None"
+        )
 
 
 def structure_rng(seed: int) -> np.random.Generator:

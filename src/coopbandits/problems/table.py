@@ -10,8 +10,8 @@ import numpy.typing as npt
 from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, is_listing, short
 from coopbandits.errors import ShapeError
 from coopbandits.network import Network, as_network
-from coopbandits.problems.problem import Round, stacked
-from coopbandits.similarity import Similarity
+from coopbandits.problems.problem import Round, check_truth, stacked
+from coopbandits.similarity import Given
 
 Nested = npt.NDArray[Any] | Sequence[Sequence[Any]]
 
@@ -22,7 +22,7 @@ class Recorded:
 
     network: Network
     rounds: tuple[Round, ...]
-    similarity: Similarity | None = None
+    similarity: Given | None = None
     name: str = "table"
 
     def __repr__(self) -> str:
@@ -48,7 +48,7 @@ def table(
     rewards: Nested,
     expected: Nested | None = None,
     *,
-    similarity: Similarity | None = None,
+    similarity: Given | None = None,
 ) -> Recorded:
     """Play recorded data.
 
@@ -63,6 +63,7 @@ def table(
         similarity: The true K_z, if it is known, for comparisons.
     """
     as_network(network)
+    check_truth(similarity)
     given_tables = {"contexts": contexts, "rewards": rewards, "expected": expected}
     for name, given in given_tables.items():
         if not is_listing(given) and not (name == "expected" and given is None):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arms import as_kernel_matrix
-from coopbandits.arrays import Array, as_count, as_floats, frozen
+from coopbandits.arrays import Array, as_count, as_floats, frozen, short
 from coopbandits.errors import ShapeError, SimilarityError
 from coopbandits.gp.compositions import ArmJointKernel, Composition, JointKernel
 from coopbandits.kernels import Kernel
@@ -40,8 +40,8 @@ class ArmNetwork:
             given = given.reshape(given.shape[0] * given.shape[1], -1)
         elif given.ndim != 2 or arms is None:
             raise ShapeError(
-                f"K_arm,network has shape {given.shape}, arms={arms}; expected (V, A, V, A), or "
-                "(V·A, V·A) with arms=A"
+                f"K_arm,network has shape {given.shape}, arms={short(arms)}; expected "
+                "(V, A, V, A), or (V·A, V·A) with arms=A"
             )
         pairs, count = as_kernel_matrix(given, "K_arm,network"), as_count(arms, "arms")
         if len(pairs) % count:
