@@ -2,10 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LAB := $(VENV)/.lab
 READY := $(VENV)/.ready
 BROWSER := $(VENV)/.browser
 PEERS := .venv-peers/.ready
 EXAMPLES := .venv-examples/.ready
+# Modules are compiled when they are first imported: most of what is installed never is.
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One BLAS thread per process: runs are parallel over trials and test workers, and results
 # do not depend on how many cores a machine has.
@@ -15,10 +19,10 @@ export MKL_NUM_THREADS := 1
 
 .PHONY: demo trust federated test test-all bench lint types format clean
 
-demo: $(READY)
+demo: $(LAB)
 	$(BIN)/coop demo
 
-trust: $(READY)
+trust: $(LAB)
 	$(BIN)/python examples/whom_to_trust.py
 
 # The example's own needs, scikit-learn and Optuna, live in an environment of their own.
@@ -26,11 +30,10 @@ federated: $(EXAMPLES)
 	.venv-examples/bin/python examples/federated_tuning.py
 
 test: lint types $(BROWSER)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(PYTEST)
 
 test-all: lint types $(BROWSER)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow" \
-	--hypothesis-profile=thorough
+	$(PYTEST) -m "slow or not slow" --hypothesis-profile=thorough
 
 # Peers live in an environment of their own: torch alone is larger than all the rest.
 bench: $(READY) $(PEERS)
@@ -48,10 +51,15 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-$(READY): pyproject.toml constraints.txt
+# What `coop` needs; the tests' needs are added to it.
+$(LAB): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "coopbandits needs Python 3.11 or newer, but $(PYTHON) is %d.%d; try: make PYTHON=python3.12" % v[:2])'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[lab]'
+	@touch $(LAB)
+
+$(READY): $(LAB)
+	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[dev]'
 	@touch $(READY)
 
 # Report pages are tested in a real browser. Where there is none and none can be installed, those
@@ -66,12 +74,12 @@ $(BROWSER): $(READY)
 
 $(PEERS): benchmarks/constraints.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c benchmarks/constraints.txt mabwiser river scikit-learn botorch
+	.venv-peers/bin/python $(INSTALL) -c benchmarks/constraints.txt mabwiser river scikit-learn botorch
 	@touch $(PEERS)
 
 $(EXAMPLES): pyproject.toml constraints.txt examples/constraints.txt
 	$(PYTHON) -m venv .venv-examples
-	.venv-examples/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c examples/constraints.txt -e '.[lab]' scikit-learn optuna
+	.venv-examples/bin/python $(INSTALL) -c constraints.txt -c examples/constraints.txt -e '.[lab]' scikit-learn optuna
 	@touch $(EXAMPLES)
 
 clean:
