@@ -14,7 +14,7 @@ DEMO = {
     "networks": {"Erdős-Rényi(40, 0.3)": {"kind": "erdos_renyi", "agents": 40, "p": 0.3}},
     "problems": {
         "linear tasks": {
-            "kind": "clustered_linear", "clusters": [v % 4 for v in range(40)], "dim": 10,
+            "kind": "clustered_linear", "clusters": [v % 4 for v in range(40)], "dim": 5,
             "actions": 8, "noise": 0.3,
         }
     },
