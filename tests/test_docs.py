@@ -93,15 +93,60 @@ def test_every_module_that_a_document_names_exists(document):
         assert any((ROOT / place / name).exists() for place in places), name
 
 
+def anchors(file):
+    """What a link may name behind #: headings in small letters, unmarked, joined by hyphens."""
+    text = re.sub(r"^```.*?^```", "", file.read_text(encoding="utf-8"), flags=re.DOTALL | re.M)
+    found = []
+    for heading in re.findall(r"^#+ +(.+?) *$", text, flags=re.M):
+        shown = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading)
+        found.append(re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-"))
+    return {f"{a}-{n}" if (n := found[:i].count(a)) else a for i, a in enumerate(found)}
+
+
+def dead_links(document):
+    """Links and images of a document that lead to no file, or to no heading of it."""
+    text = document.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, anchor = target.partition("#")
+        file = document.parent / name if name else document
+        if not re.match(r"https?:", target) and (
+            not file.exists() or (anchor and anchor not in anchors(file))
+        ):
+            yield target
+
+
 @pytest.mark.parametrize(
     "document",
-    sorted(str(p.relative_to(ROOT)) for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]),
+    sorted(
+        p.relative_to(ROOT).as_posix() for p in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
+    ),
 )
-def test_every_link_to_a_file_leads_there(document):
-    file = ROOT / document
-    for target in re.findall(r"\]\(([^)#]+)\)", file.read_text(encoding="utf-8")):
-        if not target.startswith("http"):
-            assert (file.parent / target).exists(), target
+def test_every_link_leads_to_a_file_and_a_heading_of_it(document):
+    assert not list(dead_links(ROOT / document))
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path):
+    document = tmp_path / "page.md"
+    document.write_text(
+        "# A `name`, twice\n\n## Same\n\n## Same\n\n```\n# no heading\n```\n\n"
+        "[a](#a-name-twice) [b](page.md#same-1) [c](https://example.org/#x)\n"
+        "[d](#no-heading) [e](page.md#same-2) [f](other.md) ![g](images/g.png)\n",
+        encoding="utf-8",
+    )
+    dead = ["#no-heading", "page.md#same-2", "other.md", "images/g.png"]
+    assert list(dead_links(document)) == dead
+
+
+def test_no_large_file_and_no_lock_file_is_tracked():
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no git repository")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    files = [ROOT / name for name in listed.split("\0") if name]
+    assert ROOT / "README.md" in files
+    assert not [f for f in files if f.exists() and f.stat().st_size > 1_000_000]
+    assert not [f for f in files if re.search(r"\.lock$|[-.]lock\.\w+$", f.name)]
 
 
 def test_the_demo_is_a_run_and_its_page(tmp_path, monkeypatch, capsys):
