@@ -17,7 +17,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: demo trust federated test test-all bench lint types format clean
+.PHONY: demo trust federated test test-all ci bench lint types format clean
 
 demo: $(LAB)
 	$(BIN)/coop demo
@@ -34,6 +34,10 @@ test: lint types $(BROWSER)
 
 test-all: lint types $(BROWSER)
 	$(PYTEST) -m "slow or not slow" --hypothesis-profile=thorough
+
+# What .ci/run calls: the tests as above, then the slow ones, the wheel's among them.
+ci: test
+	$(PYTEST) -m slow
 
 # Peers live in an environment of their own: torch alone is larger than all the rest.
 bench: $(READY) $(PEERS)
