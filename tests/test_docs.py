@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import coopbandits as cb
@@ -263,7 +264,8 @@ def test_the_continuum_benchmark_finds_what_brute_force_finds(monkeypatch):
     assert row["gap"] < 1e-9
 
     # a choice that is not the best is found out
-    def worst(surface, own, seed):
+    def worst(beliefs, own, seed):
+        surface = beliefs.surface(np.empty(0))
         return own.spread[continuum.bound(surface, own.spread).argmin()]
 
     monkeypatch.setattr(continuum, "decided", worst)

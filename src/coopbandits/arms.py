@@ -97,6 +97,9 @@ class ActiveDimensions(Algebra):
         return int(_seen(self.columns, self.others, dim).sum())
 
 
+On = ActiveDimensions  # as it was called at first
+
+
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Table(Algebra):
     """A K_arm that is given as a matrix, over arms numbered 0 … A−1: k(a, a') = matrix[a, a'].

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits.agent.inbox import MOST_OF_ONE
 from coopbandits.errors import (
     CoopBanditsError,
     InputError,
@@ -384,3 +385,28 @@ def test_a_preview_that_raises_has_changed_nothing(rng, network):
     with pytest.raises(ShapeError, match="uses contexts of 3 numbers"):
         agent.preview(rng.normal(size=(2, 4)))
     assert agent.to_bytes() == before
+
+
+def test_one_origin_cannot_flood_an_agent_with_a_factor_between_two_decisions(rng):
+    agent = eager().agent(2, cb.Network.path(6), seed=1)
+    agent.decide(rng.normal(size=(2, DIM)))
+    sent = [news(rng, round=t, ttl=1) for t in range(1, MOST_OF_ONE + 3)]
+    for message in sent[:MOST_OF_ONE]:
+        agent.receive(message)
+    before = agent.to_bytes()
+    with pytest.raises(RemoteProtocolError, match="takes no more until it decides again"):
+        agent.receive(sent[MOST_OF_ONE])
+    assert agent.to_bytes() == before
+    agent.receive(news(rng, origin=3, ttl=1))  # others are heard
+    agent.decide(rng.normal(size=(2, DIM)))
+    agent.receive(sent[MOST_OF_ONE])  # and it may come again
+    assert agent.known == MOST_OF_ONE + 2
+
+
+def test_an_agent_that_keeps_sums_takes_any_number(rng):
+    policy = eager(kernel=cb.kernels.Linear(), features=cb.features.Exact())
+    agent = policy.agent(2, cb.Network.path(6), seed=1)
+    agent.decide(rng.normal(size=(2, DIM)))
+    for t in range(1, MOST_OF_ONE + 300):
+        agent.receive(news(rng, round=t, ttl=1))
+    assert agent.known == MOST_OF_ONE + 299

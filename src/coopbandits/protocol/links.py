@@ -103,7 +103,7 @@ class PerLink:
     def __init__(self, table: object) -> None:
         try:
             given = np.asarray(table)
-        except ValueError:  # rows of different length
+        except (MemoryError, ValueError):  # rows of different length, or far too many
             given = np.empty(0)
         whole = given.dtype.kind in "iu" and given.ndim == 2 and len(given) == given.shape[1]
         if not whole or (given < 0).any() or (given > _LONGEST).any():

@@ -75,7 +75,7 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
         },
         "kernel": {
             **_public(cb.kernels, "Linear", "RBF", "Matern"),
-            **_public(cb.arms, "ActiveDimensions", "Table"),
+            **_public(cb.arms, "ActiveDimensions", "On", "Table"),
             "arms": cb.arms.kernel,
         },
         "similarity": _public(

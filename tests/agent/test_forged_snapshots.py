@@ -1,0 +1,111 @@
+"""A stored agent that was changed by hand, its checksum made anew, is refused or lives on.
+
+Never another error, when it is restored or later.
+"""
+
+import copy
+
+import numpy as np
+import pytest
+
+import coopbandits as cb
+from coopbandits.agent import snapshot
+from coopbandits.errors import CoopBanditsError, StateError
+
+NETWORK = cb.Network.path(4)
+LINEAR, RBF = cb.kernels.Linear(), cb.kernels.RBF()
+OFFERED = cb.similarity.MeanEmbedding(0.5, sample="offered", kernel=LINEAR)
+FROZEN = cb.similarity.MeanEmbedding(refresh="frozen")
+EVIDENCE, SAME = cb.similarity.Evidence(groups=3), cb.similarity.Same()
+POLICIES = {
+    "factor": cb.EagerKernelUCB(kernel=RBF, similarity=SAME, ttl=2),
+    "estimated": cb.EagerKernelUCB(kernel=LINEAR, similarity=EVIDENCE, ttl=2),
+    "frozen": cb.EagerKernelUCB(kernel=LINEAR, similarity=FROZEN, ttl=2),
+    "features": cb.EagerKernelUCB(
+        kernel=RBF, similarity=EVIDENCE, features=cb.features.Fourier(8), ttl=2
+    ),
+    "sums": cb.EagerKernelTS(kernel=LINEAR, similarity=OFFERED, ttl=2, say=cb.say.Sums(every=2)),
+    "held back": cb.EagerKernelUCB(
+        kernel=RBF, similarity=SAME, ttl=2, say=cb.say.WhenItPays(gain=0.5)
+    ),
+    "follower": cb.DistKernelUCB(kernel=RBF, ttl=1, patience=2),
+}
+WILD = [None, -1, 0, 2**31, 2**63, 2**70, 1e308, "x", [], {}, True, 1.5]
+NUMBERS = [-1, 0, 1e300, -1e300, 1e50, 1e60, 2**40, 1e-300, -1e-9]
+FORGED = 60
+
+
+def grown(policy):
+    """An agent of four after five rounds, one decision without its reward."""
+    agents = [policy.agent(v, NETWORK, seed=v) for v in range(4)]
+    rng = np.random.default_rng(0)
+    for t in range(5):
+        news = []
+        for agent in agents:
+            decision = agent.decide(rng.normal(size=(3, 2)))
+            if (t, agent.agent) != (3, 1):
+                told = agent.reward(decision.id, float(rng.normal()))
+                news += [(int(to), m) for m in told for to in agent.recipients]
+        for to, message in news:
+            agents[to].receive(message)
+    return agents[1]
+
+
+def any_of(rng, choices):
+    return choices[int(rng.integers(len(choices)))]
+
+
+def forge(rng, header, arrays):
+    """Change one thing."""
+    if rng.random() < 0.3:
+        key = any_of(rng, sorted(set(header) - {"policy", "network"}))
+        if key == "rng" and rng.random() < 0.7:
+            header["rng"]["state"]["state"] = any_of(rng, WILD)
+        else:
+            header[key] = any_of(rng, WILD)
+        return
+    name = any_of(rng, sorted(arrays))
+    array = arrays[name]
+    match int(rng.integers(7)):
+        case 0:
+            del arrays[name]
+        case 1 if array.size:
+            flat = arrays[name] = array.astype(float)
+            flat.reshape(-1)[int(rng.integers(array.size))] = any_of(rng, NUMBERS)
+            if array.dtype.kind == "i":
+                arrays[name] = np.clip(flat, -(2**62), 2**62).astype(np.int64)
+        case 2:
+            arrays[name] = array[:-1]
+        case 3:
+            arrays[name] = np.concatenate([array, array])
+        case 4:
+            arrays[name] = array.reshape(-1)
+        case 5:
+            arrays[name] = (array * any_of(rng, [-1, 0, 1000])).astype(array.dtype)
+        case _:
+            arrays[name] = array.astype(np.int64 if array.dtype.kind == "f" else float)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_whatever_is_changed_by_hand_is_refused_or_harmless(name):
+    policy = POLICIES[name]
+    _, header, arrays = snapshot.unpack(grown(policy).to_bytes())
+    refused = 0
+    for seed in range(FORGED):
+        rng = np.random.default_rng([seed, 5])
+        changed, kept = copy.deepcopy(header), {k: v.copy() for k, v in arrays.items()}
+        forge(rng, changed, kept)
+        data = snapshot.pack(changed, kept)
+        try:
+            agent = cb.Agent.from_bytes(data, policy=policy, network=NETWORK)
+        except StateError:
+            refused += 1
+            continue
+        for _ in range(2):  # what was let in does no harm
+            try:
+                decision = agent.decide(rng.normal(size=(3, 2)))
+                agent.reward(decision.id, 0.5)
+            except CoopBanditsError:  # such as another dimension than it was forged to have
+                break
+        assert agent.similarity.shape == (4,)
+    assert FORGED / 4 < refused < FORGED
