@@ -96,20 +96,20 @@ class _Part:
         assert isinstance(posterior.kernel, SmoothKernel)
         self.kernel: SmoothKernel = posterior.kernel
         self._posterior = posterior
+        self._known = posterior.agents, posterior.contexts
         self._alpha = posterior.unwhiten(posterior.whitened_rewards[:, None])[:, 0]
 
     def believe(self, u: IntArray, asked: Array) -> tuple[Array, Array]:
         """Return mean and variance at m points: (m,), (m, ·) -> (m,), (m,)."""
-        cross = self.kernel(*self._posterior.observations, u, asked)
+        cross = self.kernel(*self._known, u, asked)
         Z = self._posterior.whiten(cross)
         variance = self.kernel.diagonal(u, asked) - np.einsum("ij,ij->j", Z, Z)
         return self._alpha @ cross, variance
 
     def slopes(self, u: IntArray, asked: Array) -> tuple[Array, Array, Array, Array]:
         """Return mean and variance at m points, and their gradients: (m,), (m,), (m, d), (m, d)."""
-        observations = self._posterior.observations
-        cross = self.kernel(*observations, u, asked)
-        by_x = self.kernel.gradient(u, asked, *observations)
+        cross = self.kernel(*self._known, u, asked)
+        by_x = self.kernel.gradient(u, asked, *self._known)
         Z = self._posterior.whiten(cross)
         beta = self._posterior.unwhiten(Z)
         variance = self.kernel.diagonal(u, asked) - np.einsum("ij,ij->j", Z, Z)

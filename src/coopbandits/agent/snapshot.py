@@ -25,6 +25,7 @@ from coopbandits.agent.attachments import Attachments
 from coopbandits.agent.beliefs import Arrays
 from coopbandits.agent.factor_beliefs import FactorBeliefs
 from coopbandits.agent.outbox import Outbox
+from coopbandits.agent.snapshot_v1 import upgraded
 from coopbandits.agent.statistics_beliefs import StatisticsBeliefs
 from coopbandits.arrays import (
     LARGEST,
@@ -132,11 +133,11 @@ def stored(agent: "Agent") -> bytes:
     known = beliefs.observations if isinstance(beliefs, FactorBeliefs) else []
     hops = [[o, r, h] for o, rounds in agent._relay.hops.items() for r, h in rounds.items()]
     arrays = {
-        **_observations("known", known),
-        **_observations("waiting", inbox.observations),
-        **_observations("arm", [] if agent._arm is None else [agent._arm]),
-        **_observations("held", [] if outbox is None else outbox.held),
-        **_observations("open", [Observation(agent.agent, i, x, 0.0, k) for i, (x, k) in opened]),
+        **_laid_out("known", known),
+        **_laid_out("waiting", inbox.observations),
+        **_laid_out("arm", [] if agent._arm is None else [agent._arm]),
+        **_laid_out("held", [] if outbox is None else outbox.held),
+        **_laid_out("open", [Observation(agent.agent, i, x, 0.0, k) for i, (x, k) in opened]),
         "hops": np.array(hops, dtype=np.int64).reshape(-1, 3),
         "settled": np.array(list(agent._relay.settled.items()), dtype=np.int64).reshape(-1, 2),
         "sample": agent._attachments.sample,
@@ -159,7 +160,9 @@ def restored(data: bytes, policy: Policy, network: Network) -> "Agent":
     try:
         agent = policy.agent(header["agent"], network)
         if version == 1:
-            header, arrays = _upgraded(agent, header, arrays)
+            header, arrays, lists = upgraded(agent, header, arrays)
+            for name, listed in lists.items():
+                arrays |= _laid_out(name, listed)
         with np.errstate(all="ignore"):
             _refill(agent, header, arrays)
     except _SENSELESS as error:
@@ -258,7 +261,7 @@ def _hypotheses(
     return empty.adopted(U, delta, weight, fitted_at, agent._plan.estimator.composition)
 
 
-def _observations(name: str, listed: Sequence[Observation]) -> Arrays:
+def _laid_out(name: str, listed: Sequence[Observation]) -> Arrays:
     """Lay out a list of observations as arrays."""
     whose = [[one.origin, one.round, len(one.context), len(one.attached)] for one in listed]
     return {
@@ -269,7 +272,7 @@ def _observations(name: str, listed: Sequence[Observation]) -> Arrays:
 
 
 def _read(agent: "Agent", name: str, arrays: Arrays) -> list[Observation]:
-    """Read what `_observations` returned; with d known, as contexts of d numbers have it."""
+    """Read what `_laid_out` returned; with d known, as contexts of d numbers have it."""
     whose, rewards = arrays[f"{name}_whose"], arrays[f"{name}_rewards"]
     numbers = as_floats(arrays[f"{name}_numbers"], "contexts")
     if (whose[:, 2:] < 0).any():
@@ -363,57 +366,3 @@ def _take_back(agent: "Agent", outbox: Outbox, arrays: Arrays) -> None:
         if np.isinf(agent._plan.lags[agent.agent, origin]) or not agent.policy.say.sums:
             raise ValueError(_NO_FIT)
         inbox.digests[origin] = digest if dim is None else inbox.check_digest(digest)
-
-
-def _upgraded(agent: "Agent", header: dict[str, Any], old: Arrays) -> tuple[dict[str, Any], Arrays]:
-    """Lay out what version 1 stored as this version does."""
-    dim, blocks = header["dim"], old["blocks"].tolist()
-    ends = np.cumsum(old["sizes"])
-    if ends[-1:].sum() != len(old["contexts"]) or (old["sizes"] < 0).any():
-        raise ValueError(_NO_FIT)
-    rows = np.split(old["contexts"], ends)[:-1]
-    seen = [
-        Observation(int(o), 0, x, float(y))
-        for o, x, y in zip(old["origins"], rows, old["rewards"], strict=True)
-    ]
-    arm = []
-    if header["arm_round"] is not None:
-        arm = [Observation(agent._leader, int(header["arm_round"]), old["arm"], 0.0)]
-    opened = zip(old["open"].tolist(), old["open_contexts"], strict=True)
-    held = zip(
-        old.get("held_ids", np.empty(0)).tolist(),
-        old.get("held_contexts", np.empty((0, 0))),
-        old.get("held_rewards", np.empty(0)),
-        strict=True,
-    )
-    learnt = sum(as_count(size, "a batch") for size in blocks)
-    if learnt > len(seen):
-        raise ValueError(_NO_FIT)
-    new = {
-        **_observations("known", seen[:learnt]),
-        **_observations("waiting", seen[learnt:]),
-        **_observations("arm", arm),
-        **_observations("held", [Observation(agent.agent, i, x, float(y)) for i, x, y in held]),
-        **_observations("open", [Observation(agent.agent, i, x, 0.0) for i, x in opened]),
-        "hops": old["hops"],
-        "settled": old.get("settled", np.empty((0, 2), dtype=np.int64)),
-        "sample": old.get("sample", np.empty(0)),
-        "variance_ratio_ids": old.get("surprise_ids", np.empty(0, dtype=np.int64)),
-        "variance_ratio": old.get("surprise", np.empty(0)),
-        "untold": old.get("waiting", np.empty(0)),
-        "weight": old.get("weight", np.ones(1)),
-    }
-    same = (
-        "sums", "summaries", "U", "delta", "told_sums", "told_summaries", "newest", "digests",
-        "digest_numbers",
-    )  # fmt: skip
-    new |= {name: old[name] for name in same if name in old}
-    if blocks:
-        new["blocks"] = old["blocks"]
-    return {
-        **header,
-        "dim": dim,
-        "arm_came": header.get("arm_came", 0),
-        "fitted_at": header.get("estimated", 0),
-        "before": header.get("before", 0),
-    }, new

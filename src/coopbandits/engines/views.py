@@ -74,7 +74,7 @@ class OwnStatistics:
         self._policy = policy
         self._sums = RollingStatistics(len(plan.lags), m, depth(plan))
         self._views = AllViews(policy, plan)
-        self._batches: list[Batch] = []
+        self._batches: list[tuple[Batch, Array]] = []  # with their lags
         self._round = 0
 
     @property
@@ -94,11 +94,11 @@ class OwnStatistics:
         """Return beliefs at all rows of a round's offer whose agents judge: (M, m), (V,)."""
         joint, ridge = draws(self._policy.act), self._policy.ridge
         mixture = Mixture(len(offer.agents), int(offer.sizes.max()) if joint else 0)
-        for batch in self._batches:
+        for batch, lags in self._batches:
             if not judging[batch.whose].any():
                 continue
             rows, real = offer.padded(batch.whose)
-            weights, count = self._pooled(batch)
+            weights, count = self._pooled(batch, lags)
             mean, Z, logdet = weights.ask(asked[rows])
             view, column = np.nonzero(real)
             covariance = None
@@ -119,16 +119,16 @@ class OwnStatistics:
         """Return what each agent takes the others' news to be worth: (V, V)."""
         return self._views.similarity()
 
-    def _pooled(self, batch: Batch) -> tuple[Weights, IntArray]:
+    def _pooled(self, batch: Batch, lags: Array) -> tuple[Weights, IntArray]:
         """Pool all that has arrived, and count it."""
         if batch.wide:
-            return self._pooled_wide(batch)
-        after = last_rounds(self._round, self._views.lags_of(batch))
+            return self._pooled_wide(batch, lags)
+        after = last_rounds(self._round, lags)
         statistics = self._sums.statistics(after, batch.agents, spectrum=bool(batch.delta.any()))
         weights = Weights.pooled(batch.U, batch.delta, batch.me, statistics, self._policy.ridge)
         return weights, statistics.n.sum(axis=1).astype(np.int64)
 
-    def _pooled_wide(self, batch: Batch) -> tuple[Weights, IntArray]:
+    def _pooled_wide(self, batch: Batch, every: Array) -> tuple[Weights, IntArray]:
         """Pool what has arrived where nearly everyone counts: columns are all V agents in order.
 
         What an agent has sent is then the same for all who have it, and
@@ -136,7 +136,7 @@ class OwnStatistics:
         views' numbers.
         """
         ridge, m, B, t = self._policy.ridge, self._sums.m, len(batch.whose), self._round
-        every, pairs = self._views.lags_of(batch), batch.pairs
+        pairs = batch.pairs
         rows = np.arange(B)
         share = batch.delta / ridge
         share[rows, batch.me] = 0.0
@@ -167,7 +167,7 @@ class OwnStatistics:
         own = OwnPart(batch.U[rows, batch.me], batch.delta[rows, batch.me], mine.S, mine.b)
         return Weights.of(*unpacked(blocks, c), own, logdet, ridge), count.astype(np.int64)
 
-    def _cut_down(self) -> list[Batch]:
+    def _cut_down(self) -> list[tuple[Batch, Array]]:
         V, m = len(self._views.lags), self._sums.m
         widest = _WIDE * V if m <= _NARROW else np.inf
 
@@ -176,4 +176,5 @@ class OwnStatistics:
             return bool((widest < fewest) == (widest < most) and numbers <= BATCH)
 
         cut = batches(self._views.hypotheses, fits)
-        return [batch.widened(V) if widest < batch.agents.shape[1] else batch for batch in cut]
+        cut = [batch.widened(V) if widest < batch.agents.shape[1] else batch for batch in cut]
+        return [(batch, self._views.lags_of(batch)) for batch in cut]

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
-from coopbandits.gp.statistics import RollingStatistics, half, pairs
+from coopbandits.gp.statistics import BATCH, RollingStatistics, half, pairs
 
 # Neighbouring levels of δ differ by this factor; below the last one δ counts as 0.
 _STEP = 1.6
 _LEVELS = 9
-# Views are worked on in batches of about this many numbers.
-_BATCH = 1_000_000
 # So large that a bordered row's own diagonal changes nothing.
 _CORNER = 1e200
 _INDEFINITE = "sums of features are not positive semidefinite: the ridge is too small for them"
@@ -88,7 +86,7 @@ class Marginals:
     @staticmethod
     def bytes(depth: int, agents: int, m: int) -> float:
         """How much memory the levels take, with a batch of views."""
-        return 8.0 * depth * agents * _LEVELS * (3 + m + m * (m + 1) // 2) + 8.0 * _BATCH
+        return 8.0 * depth * agents * _LEVELS * (3 + m + m * (m + 1) // 2) + 8.0 * BATCH
 
     def reach(self, delta: Array) -> None:
         """Let the levels reach all δ; what was made at others is forgotten."""
@@ -130,7 +128,7 @@ class Marginals:
         self._make(after, agents, views.level)
         mean, covariance = np.empty((B, m)), np.empty((B, m, m))
         logdet, count = np.empty(B), np.empty(B, dtype=np.int64)
-        size = max(1, int(_BATCH // (N * self._table.shape[-1])))
+        size = max(1, int(BATCH // (N * self._table.shape[-1])))
         for start in range(0, B, size):
             some = np.arange(start, min(start + size, B))
             U, known = views.U[some], (after[some] > 0)[..., None]

@@ -198,11 +198,6 @@ class Posterior:
         return max(gained, 0.0)  # below 0 by rounding only
 
     @property
-    def observations(self) -> tuple[IntArray, Array]:
-        """Whose, and at which contexts: (n,), (n, d)."""
-        return self._agents[: len(self)], self._contexts[: len(self)]
-
-    @property
     def whitened_rewards(self) -> Array:
         """L⁻¹y: (n,)."""
         return self._whitened_rewards[: len(self)]

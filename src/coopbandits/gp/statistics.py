@@ -22,6 +22,8 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
 
+# Views of many agents are worked on in batches of about this many numbers.
+BATCH = 1_000_000
 # Products are added in batches of about this many numbers, which stay in a core's cache.
 _CACHE = 30_000
 # Up to this many features a matrix is small.

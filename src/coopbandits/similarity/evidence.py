@@ -14,7 +14,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_flag
 from coopbandits.features import Basis, Fourier, exact_or
-from coopbandits.gp.statistics import Statistics
+from coopbandits.gp.statistics import BATCH, Statistics
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
 from coopbandits.similarity.found import HYPOTHESES, PARTS, Found
@@ -25,8 +25,6 @@ from coopbandits.similarity.loadings import Loadings
 from coopbandits.similarity.search import best
 from coopbandits.similarity.similarity import EARLY, Views, settle
 
-# Views are worked on in batches of about this many numbers.
-_BATCH = 1_000_000
 # Up to so many features groups are sought thoroughly, and partitions drawn as far as is asked; with
 # more features partitions of no more than a handful of agents are drawn.
 _FEATURES, _HANDFUL = 16, 24
@@ -138,7 +136,7 @@ class EvidenceLearner:
             views.index.shape,
             (
                 (rows, self._estimate(some, table, sane[rows], noise[rows], ratio[rows]))
-                for rows, some in views.batches(_BATCH // p)
+                for rows, some in views.batches(BATCH // p)
             ),
         )
 

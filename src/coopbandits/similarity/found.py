@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.gp.statistics import BATCH
 from coopbandits.similarity.crowds import Many
 from coopbandits.similarity.groups import CORRELATIONS, Groups, log_normaliser
 from coopbandits.similarity.loadings import Loadings
@@ -33,8 +34,6 @@ PARTS = 12
 _UNEVEN, _GOLDEN = 1e-3, (5**0.5 - 1) / 2
 # Parts of a K_z below this, relative to the largest, are rounding.
 _ROUNDING = 1e-11
-# Views whose partitions are drawn together have about this many numbers, for each walker.
-_PORTION = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +150,7 @@ class Found:
         """Cut views of a few agents into portions whose draws fit into memory."""
         most = int(self.members[views].sum(axis=1).max(initial=1))
         m = self.groups.shared.b.shape[-1]
-        size = max(1, _PORTION // (most * (most + m * m)))
+        size = max(1, BATCH // (most * (most + m * m)))
         return [views[start : start + size] for start in range(0, len(views), size)]
 
     def _take(self, index: IntArray) -> "Found":

@@ -8,6 +8,7 @@ to the asking one, so that whatever they sent cannot change its posterior.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -215,7 +216,7 @@ class Batch:
     weight: Array
     wide: bool = False
 
-    @property
+    @cached_property
     def pairs(self) -> Array:
         """(b, r(r + 1)/2, n) the different numbers of each U_uU_uᵀ."""
         return np.ascontiguousarray(np.swapaxes(pairs(self.U), 1, 2))

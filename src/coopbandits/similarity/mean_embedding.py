@@ -29,14 +29,13 @@ from coopbandits.arrays import (
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, exact_or
 from coopbandits.gp.compositions import Composition, share_of
+from coopbandits.gp.statistics import BATCH
 from coopbandits.kernels import Kernel, as_kernel, diagonal_gradient_of, gradient_of
 from coopbandits.network import Network
 from coopbandits.similarity.loadings import Loadings, of_rank
 from coopbandits.similarity.similarity import EARLY, REFRESH, Views, settle
 
 SAMPLES = ("chosen", "offered")
-# K_z is laid out for views in batches of about this many numbers.
-_BATCH = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +177,7 @@ class EmbeddingLearner:
         """Learn K_z from what was heard, in each view by itself."""
         distance, sigma = self.distances(views), self.similarity.bandwidth
         scaled = distance if isinstance(sigma, str) else distance / (2 * sigma**2)
-        most = _BATCH // views.index.shape[1]
+        most = BATCH // views.index.shape[1]
         return Loadings.gathered(
             views.index.shape,
             ((rows, self._estimate(some, scaled)) for rows, some in views.batches(most)),
