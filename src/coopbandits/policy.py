@@ -169,6 +169,7 @@ class Plan:
     Attributes:
         prior: The prior kernel: K_z as given, or each agent by itself.
         kernel: K, over augmented contexts; where K_z is learnt, its state before anything is heard.
+        basis: What features are, where a policy has them; asked once a decision.
         estimator: What estimates K_z; None where K_z is given.
         frozen: Whether K_z between two observations is settled by what travels with them.
         lags: (V, V), [v, v'] the rounds after which v learns what v' saw; inf where v never does,
@@ -183,6 +184,7 @@ class Plan:
 
     prior: JointKernel
     kernel: JointKernel | FrozenKernel
+    basis: Basis | None
     estimator: Estimator | None
     frozen: bool
     lags: Array
@@ -225,13 +227,14 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
     prior = JointKernel(policy.kernel, frozen(np.eye(len(network))), joint)
     kernel: JointKernel | FrozenKernel = prior
     estimator, is_frozen = None, False
+    basis = None if policy.features is None else Remembered(policy.features)
     if isinstance(policy.similarity, Learnt):
         if in_turn:
             raise ParameterError(
                 "agents that take turns within a round (lag=0) need a K_z that is given; take "
                 "lag=1, or a given similarity"
             )
-        learner, learnt = _coarse(policy).learner(policy.kernel, network), heard
+        learner, learnt = _coarse(policy, basis).learner(policy.kernel, network), heard
         estimator = Estimator(policy.similarity, learner, joint)
         is_frozen = policy.similarity.refresh == "frozen"
         if is_frozen:
@@ -254,6 +257,7 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
     return Plan(
         prior=prior,
         kernel=kernel,
+        basis=basis,
         estimator=estimator,
         frozen=is_frozen,
         lags=frozen(learnt),
@@ -278,7 +282,30 @@ def _check_say(policy: Policy, *, follows: bool, is_frozen: bool) -> None:
         )
 
 
-def _coarse(policy: Policy) -> Learnt:
+class Remembered:
+    """A basis that remembers the features of the contexts it was asked about last.
+
+    A decision set is asked about twice, for the posterior and for what K_z is estimated from.
+    """
+
+    def __init__(self, basis: Basis) -> None:
+        self._basis = basis
+        self._last: tuple[Array, Array] = np.empty((0, 0)), np.empty((0, 0))
+
+    def features(self, kernel: Kernel, X: Array) -> Array:
+        """Return φ at n contexts: (n, d) -> (n, m)."""
+        asked, phi = self._last
+        if asked is not X:
+            phi = frozen(self._basis.features(kernel, X))
+            self._last = X, phi
+        return phi
+
+    def size(self, kernel: Kernel, dim: int) -> int:
+        """Return m for contexts of d numbers."""
+        return self._basis.size(kernel, dim)
+
+
+def _coarse(policy: Policy, basis: Basis | None) -> Learnt:
     """Let a similarity that is learnt from rewards see only the leading of a policy's features.
 
     Who is alike shows in few of them, and its cost rises with their cube.
@@ -288,10 +315,10 @@ def _coarse(policy: Policy) -> Learnt:
     if (
         isinstance(similarity, Evidence | Learned | LearntLaplacian)
         and similarity.features is None
-        and policy.features is not None
+        and basis is not None
         and not is_finite(policy.kernel)
     ):
-        return replace(similarity, features=Leading(policy.features))
+        return replace(similarity, features=Leading(basis))
     return similarity
 
 

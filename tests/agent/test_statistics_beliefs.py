@@ -8,7 +8,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.agent import snapshot
 from coopbandits.errors import StateError
-from coopbandits.features import Exact, Nystrom
+from coopbandits.features import Exact, Fourier, Nystrom
 from coopbandits.kernels import RBF, Linear
 from coopbandits.policy import plan
 
@@ -98,3 +98,34 @@ def test_history_is_added_up_before_the_first_decision(rng):
     one, two = featured.decide(offered), plain.decide(offered)
     assert one.index == two.index
     assert (one.mean, one.std) == pytest.approx((two.mean, two.std), rel=1e-6)
+
+
+class Counted:
+    """Fourier features that note how many contexts they were asked about."""
+
+    def __init__(self):
+        self.asked = []
+
+    def features(self, kernel, X):
+        self.asked.append(len(X))
+        return Fourier(16).features(kernel, X)
+
+    def size(self, kernel, dim):
+        return 16
+
+
+@pytest.mark.parametrize("similarity", [cb.similarity.Evidence(), cb.similarity.Same()], ids=repr)
+@pytest.mark.parametrize("make", [cb.EagerKernelUCB, cb.EagerKernelTS])
+def test_features_of_a_decision_set_are_computed_once_a_decision(make, similarity, rng):
+    basis = Counted()
+    agent = make(kernel=RBF(), similarity=similarity, features=basis).agent(0, NETWORK)
+    for t in range(1, 4):
+        basis.asked.clear()
+        decision = agent.decide(rng.normal(size=(7, 2)))
+        assert basis.asked.count(7) == 1
+        (message,) = agent.reward(decision.id, 1.0)
+        agent.receive(cb.Message(t, 1, rng.normal(size=2), 0.5, 1, message.attached))
+    problem = cb.problems.kernel(NETWORK, dim=2, actions=7)
+    policy = make(kernel=RBF(), similarity=similarity, features=Counted())
+    cb.play(problem, policy, rounds=5, engine="sparse")
+    assert policy.features.asked.count(21) == 5

@@ -21,7 +21,7 @@ from coopbandits.gp.weights import Weights
 from coopbandits.policy import Plan, Policy
 from coopbandits.protocol.digests import Digest, unpacked
 from coopbandits.protocol.messages import Observation
-from coopbandits.similarity.hypotheses import Hypotheses, batches
+from coopbandits.similarity.hypotheses import Hypotheses
 from coopbandits.similarity.similarity import Views
 
 
@@ -87,7 +87,8 @@ class StatisticsBeliefs:
 
     def predict(self, X: Array, attached: Array) -> Belief:
         """Return the belief at m contexts, with covariances if the act draws: (m, d), (·,)."""
-        phi = self._basis.features(self._policy.kernel, X)
+        assert self._plan.basis is not None
+        phi = self._plan.basis.features(self._policy.kernel, X)
         mean, G, logdet, count = self.ask(phi)
         belief = Belief(
             mean,
@@ -109,7 +110,7 @@ class StatisticsBeliefs:
         K, H = len(phi), len(self.hypotheses.whose)
         means, logdets, counts = np.empty((H, K)), np.empty(H), np.empty(H)
         roots: list[Array] = [np.empty((K, 0))] * H
-        for batch in batches(self.hypotheses, lambda *sizes: True):
+        for batch in self.hypotheses.together:
             rows = self.sums[batch.columns] * batch.real[..., None]
             statistics = Statistics.of(rows, self.features)
             weights = Weights.pooled(batch.U, batch.delta, batch.me, statistics, self._policy.ridge)

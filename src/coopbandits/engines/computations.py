@@ -63,7 +63,7 @@ class Case:
     @property
     def basis(self) -> Basis:
         """What φ is."""
-        return Exact() if self.policy.features is None else self.policy.features
+        return Exact() if self.plan.basis is None else self.plan.basis
 
     @cached_property
     def m(self) -> int:

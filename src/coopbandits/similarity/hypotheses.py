@@ -122,6 +122,11 @@ class Hypotheses:
         new = self._put(np.array([0]), Loadings(U, delta, view, weight), composition)
         return replace(new, fitted_at=np.array([fitted_at]))
 
+    @cached_property
+    def together(self) -> "list[Batch]":
+        """All hypotheses, those that share as many parts together."""
+        return batches(self, lambda *sizes: True)
+
     def matrix(self, h: int) -> Array:
         """K_z under one hypothesis, between those that its agent hears: (n, n)."""
         heard = self.heard[self.whose[h]]
