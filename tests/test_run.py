@@ -49,7 +49,7 @@ def test_messages_on_a_path_are_counted_by_hand():
     # 2 for 1 (1 edge each), 6 more
     run = cb.play(ragged(cb.Network.path(3), dim=3), POLICY, rounds=4)
     assert run.messages.tolist() == [4, 10, 10, 10]
-    assert run.bytes.tolist() == [m * (28 + 8 * 4) for m in [4, 10, 10, 10]]
+    assert run.bytes.tolist() == [m * (24 + 8 * 4) for m in [4, 10, 10, 10]]
 
 
 def test_a_run_says_what_it_is_in_one_line():

@@ -268,6 +268,30 @@ class Leading:
         return min(self.count, self.basis.size(kernel, dim))
 
 
+class Remembered:
+    """A basis that remembers the features of the contexts it was asked about last.
+
+    A decision set is asked about twice, for the posterior and for what K_z is estimated from.
+    """
+
+    def __init__(self, basis: Basis) -> None:
+        self._basis = basis
+        self._last: tuple[Array, Array] = np.empty((0, 0)), np.empty((0, 0))
+
+    def features(self, kernel: Kernel, X: Array) -> Array:
+        """Return φ at n contexts: (n, d) -> (n, m)."""
+        asked, phi = self._last
+        if asked is not X:
+            phi = self._basis.features(kernel, X)
+            phi.setflags(write=False)
+            self._last = X, phi
+        return phi
+
+    def size(self, kernel: Kernel, dim: int) -> int:
+        """Return m for contexts of d numbers."""
+        return self._basis.size(kernel, dim)
+
+
 def reference(kernel: Kernel, contexts: Array, most: int = 64, tolerance: float = 1e-4) -> Nystrom:
     """Choose reference contexts for `Nystrom` from a sample: (n, d).
 

@@ -273,6 +273,9 @@ _NEAR = 500.0
 _TOGETHER = 1e-100
 
 
+Multiplied, Added = Product, Sum  # as they were called at first
+
+
 def as_kernel(value: Any) -> Kernel:
     """Check that a value is a kernel."""
     if not isinstance(value, Kernel) or isinstance(value, type):

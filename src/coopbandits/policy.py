@@ -6,7 +6,7 @@ for one network, once, for the simulator and for single agents alike.
 """
 
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from coopbandits.arrays import (
     short,
 )
 from coopbandits.errors import ParameterError, StateError
-from coopbandits.features import Basis, Exact, Leading, as_basis, is_finite
+from coopbandits.features import Basis, Exact, Leading, Remembered, as_basis, is_finite
 from coopbandits.gp.compositions import Composition, Hadamard, JointKernel, composition
 from coopbandits.kernels import Kernel, Product, Sum
 from coopbandits.listen import Listen
@@ -202,6 +202,12 @@ class Plan:
         assert isinstance(self.kernel, JointKernel)
         return self.kernel.K_z
 
+    @cached_property
+    def similarity(self) -> Array:
+        """(V, V) K_z as it is given, 0 between those who do not learn from each other."""
+        assert self.K_z is not None
+        return frozen(np.where(np.isfinite(self.lags), self.K_z, 0.0))
+
     @property
     def estimates(self) -> bool:
         """Whether agents estimate K_z again and again: not if each message settles its own."""
@@ -280,29 +286,6 @@ def _check_say(policy: Policy, *, follows: bool, is_frozen: bool) -> None:
             "refresh='frozen' needs each observation with its own embedding, which sums do not "
             "keep; take another refresh, or say=Everything()"
         )
-
-
-class Remembered:
-    """A basis that remembers the features of the contexts it was asked about last.
-
-    A decision set is asked about twice, for the posterior and for what K_z is estimated from.
-    """
-
-    def __init__(self, basis: Basis) -> None:
-        self._basis = basis
-        self._last: tuple[Array, Array] = np.empty((0, 0)), np.empty((0, 0))
-
-    def features(self, kernel: Kernel, X: Array) -> Array:
-        """Return φ at n contexts: (n, d) -> (n, m)."""
-        asked, phi = self._last
-        if asked is not X:
-            phi = frozen(self._basis.features(kernel, X))
-            self._last = X, phi
-        return phi
-
-    def size(self, kernel: Kernel, dim: int) -> int:
-        """Return m for contexts of d numbers."""
-        return self._basis.size(kernel, dim)
 
 
 def _coarse(policy: Policy, basis: Basis | None) -> Learnt:

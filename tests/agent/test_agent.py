@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.agent.inbox import MOST_OF_ONE
+from coopbandits.agent.inbox import MOST_OF_ALL, MOST_OF_ONE
 from coopbandits.errors import (
     CoopBanditsError,
     InputError,
@@ -401,6 +401,19 @@ def test_one_origin_cannot_flood_an_agent_with_a_factor_between_two_decisions(rn
     agent.decide(rng.normal(size=(2, DIM)))
     agent.receive(sent[MOST_OF_ONE])  # and it may come again
     assert agent.known == MOST_OF_ONE + 2
+
+
+@pytest.mark.parametrize("features", [None, cb.features.Exact()])
+def test_many_names_cannot_flood_an_agent_either(rng, features):
+    network = cb.Network.complete(8)
+    agent = eager(kernel=cb.kernels.Linear(), ttl=1, features=features).agent(0, network)
+    x = rng.normal(size=DIM)  # and nothing is known of d yet
+    sent = [cb.Message(t, v, x, 1.0, 1) for t in range(1, 1000) for v in range(1, 8)]
+    for message in sent[:MOST_OF_ALL]:
+        agent.receive(message)
+    with pytest.raises(RemoteProtocolError, match="takes no more until it decides again"):
+        agent.receive(sent[MOST_OF_ALL])
+    assert agent.known == MOST_OF_ALL
 
 
 def test_an_agent_that_keeps_sums_takes_any_number(rng):

@@ -60,7 +60,7 @@ def test_all_agents_take_the_literal_algorithms_decisions(name, epsilon, keep, t
     # n, 3 numbers of b and 6 of S go up from each agent and come down to each
     sent = [2 * len(network) if t in synchronised else 0 for t in range(1, T + 1)]
     assert run.messages.tolist() == sent
-    assert run.bytes.tolist() == [m * (28 + 8 * 10) for m in sent]
+    assert run.bytes.tolist() == [m * (24 + 8 * 10) for m in sent]
     if epsilon == 0.2 and threshold == 2.0:
         assert 0 < len(synchronised) < T
 

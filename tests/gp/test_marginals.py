@@ -46,18 +46,13 @@ def test_marginals_are_the_posterior_of_all_observations_under_the_rounded_simil
     agents, me = np.tile(np.arange(V), (2, 1)), np.array([1, 0])
     U, delta = rng.normal(size=(2, V, 2)), rng.choice([0.0, 0.01, 0.3, 1.0], size=(2, V))
     delta[np.arange(2), me] = own
-    marginals.reach(delta)
     views = marginals.rotated(U, delta, me)
-    if not rounded:
-        others = delta.copy()
-        others[np.arange(2), me] = 0.0
-        np.testing.assert_array_equal(marginals.levels[views.level], others)
     mean, covariance, logdet, count = marginals.of(after, agents, views)
     for view, v in enumerate(me):
-        rounded = marginals.levels[views.level[view]]
-        rounded[v] = own
+        taken = marginals.levels[views.level[view]] if rounded else delta[view].copy()
+        taken[v] = own
         samples = [(X[:s, u], y[:s, u]) for u, s in enumerate(after[view])]
-        expected = formulas.weights(U[view], rounded, samples, v, np.eye(M), RIDGE)
+        expected = formulas.weights(U[view], taken, samples, v, np.eye(M), RIDGE)
         np.testing.assert_allclose(mean[view], expected[0], atol=1e-10)
         np.testing.assert_allclose(covariance[view], expected[1], atol=1e-10)
         assert logdet[view] == pytest.approx(expected[2])
@@ -77,7 +72,7 @@ def test_own_parts_are_rounded_by_a_quarter_at_most_and_may_grow(rng, heard):
     marginals = Marginals(heard[0], V, RIDGE)
     me = np.zeros(40, dtype=np.int64)
     for largest in (1.0, 7.0):
-        marginals.reach(np.array([largest]))
+        marginals.reach(largest)
         delta = largest * rng.uniform(0.03, 1.0, size=(40, V))
         level = marginals.rotated(np.ones((40, V, 1)), delta, me).level
         ratio = marginals.levels[level[:, 1:]] / delta[:, 1:]

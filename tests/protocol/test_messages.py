@@ -19,7 +19,7 @@ def message(**changes):
 
 def forged(round=3, origin=2, ttl=2, context=(0.5, -1.0), reward=0.25, attached=()):
     sizes = len(context), len(attached)
-    head = struct.pack("<3sBQIIII", b"CBm", 2, round, origin, ttl, *sizes)
+    head = struct.pack("<3sBQIIHH", b"CBm", 2, round, origin, ttl, *sizes)
     return head + struct.pack(f"<{sum(sizes) + 1}d", *context, *attached, reward)
 
 
@@ -28,11 +28,13 @@ def test_the_layout_is_the_documented_one():
     attached = (7.0, 8.0, 9.0)
     data = message(attached=np.array(attached)).to_bytes()
     assert data == forged(attached=attached)
-    assert len(data) == message_size(2, 3) == 28 + 8 * 6
+    assert len(data) == message_size(2, 3) == 24 + 8 * 6
     np.testing.assert_array_equal(Message.from_bytes(data).attached, attached)
 
 
 def test_a_message_that_no_peer_would_take_is_not_encoded():
+    with pytest.raises(RemoteProtocolError, match="cannot carry 70000 and 0 numbers"):
+        message(context=np.ones(70_000)).to_bytes()
     for changes in ({"ttl": 0}, {"round": "x"}, {"context": np.ones((1, 2))}, {"reward": np.nan}):
         with pytest.raises(RemoteProtocolError, match="a message was refused"):
             message(**changes).to_bytes()
@@ -57,8 +59,8 @@ def test_bytes_give_the_message_back():
     [
         (b"", "no message"),
         (b"hello, this is some other protocol", "no message"),
-        (message().to_bytes()[:-1], "51 bytes; 52 are expected"),
-        (message().to_bytes() + b"x", "53 bytes; 52 are expected"),
+        (message().to_bytes()[:-1], "47 bytes; 48 are expected"),
+        (message().to_bytes() + b"x", "49 bytes; 48 are expected"),
         (b"CBm\x09" + message().to_bytes()[4:], "version 9"),
         (message().to_bytes()[:-8] + struct.pack("<d", np.nan), "reward must be finite"),
         (forged(context=(np.inf, 0.0)), "context must be finite"),

@@ -150,9 +150,9 @@ class Agent:
         As of its last decision; where embeddings are frozen, between the latest message of each
         agent and its own.
         """
-        K_z, kernel, beliefs = self._plan.K_z, self._plan.kernel, self._beliefs
-        if K_z is not None:
-            return np.where(np.isfinite(self._plan.lags[self.agent]), K_z[self.agent], 0.0)
+        kernel, beliefs = self._plan.kernel, self._beliefs
+        if self._plan.estimator is None:
+            return self._plan.similarity[self.agent]
         row = np.zeros(len(self.network))
         row[self.agent] = 1.0
         if isinstance(kernel, FrozenKernel):
@@ -207,6 +207,7 @@ class Agent:
                 if 1 <= decision <= self._round
                 else f"there is no decision {decision}; agent {self.agent} has taken {self._round}"
             )
+        self._make_room()
         context, attached = self._open[decision]
         observation = Observation(self.agent, int(decision), context, value, attached)
         told: list[News]
@@ -235,6 +236,7 @@ class Agent:
             return self._receive_digest(message)
         message = self._relay.check(message)
         observation = self._inbox.check(message)
+        self._make_room()
         is_news, onward = self._relay.accept(message)
         if is_news and observation.origin != self.agent:
             if np.isfinite(self._plan.lags[self.agent, observation.origin]):
@@ -253,6 +255,7 @@ class Agent:
         vector, value = as_vector(context, "a context"), as_reward(y)
         self._check_own(vector[None, :])
         attachments = self._attachments.with_choice(vector, vector[None, :], 0)
+        self._make_room()
         self._settle_dimension(len(vector))
         self._attachments = attachments
         self._keep(Observation(self.agent, 0, frozen(vector), value, attachments.newest))
@@ -351,9 +354,13 @@ class Agent:
         follows = self._arm is not None and self._patience is None
         if self.policy.act.judges and not follows:
             self._inbox.add(observation)
+
+    def _make_room(self) -> None:
+        """Let beliefs that keep sums learn what waits, if that is much; nothing changes if not."""
         full = len(self._inbox.observations) >= _MOST_PENDING
         if self.policy.features is not None and full and self._inbox.dim is not None:
-            self._learn()
+            with self._transaction():
+                self._learn()
 
     def _adds_up(self) -> StatisticsBeliefs | None:
         """Return what adds own observations up, where sums are told."""

@@ -15,8 +15,9 @@ from coopbandits.protocol.digests import Digest, sound
 from coopbandits.protocol.messages import Message, Observation
 
 # An agent that keeps a factor takes no more observations than this from one origin between two
-# decisions: a factor of n observations takes n³ operations, and a peer must not choose n.
-MOST_OF_ONE = 1024
+# decisions, and from all: a factor of n observations takes n³ operations, and peers must not
+# choose n. Before d is known nothing can be added up, so the second holds for all agents.
+MOST_OF_ONE, MOST_OF_ALL = 1024, 4096
 
 
 @dataclass(eq=False)
@@ -64,11 +65,15 @@ class Inbox:
                     f"a message of agent {message.origin} has a context that the kernel cannot "
                     "take: so large that it leaves no digits, or of an arm that there is not"
                 )
-        if self.policy.features is None and self.waiting[observation.origin] >= MOST_OF_ONE:
+        factor = self.policy.features is None
+        from_one, from_all = self.waiting[observation.origin], len(self.observations)
+        if (factor and from_one >= MOST_OF_ONE) or (
+            (factor or self.dim is None) and from_all >= MOST_OF_ALL
+        ):
             raise RemoteProtocolError(
-                f"agent {observation.origin} has sent {MOST_OF_ONE} observations since the last "
-                f"decision of agent {self.agent}, which takes no more until it decides again; a "
-                "policy with features= takes any number"
+                f"{from_all} observations, {from_one} of agent {observation.origin}, have come "
+                f"since the last decision of agent {self.agent}, which takes no more until it "
+                "decides again; a policy with features= takes any number once it has decided"
             )
         return observation
 

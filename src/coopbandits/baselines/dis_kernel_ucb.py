@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coopbandits.act import UpperBound, rated
 from coopbandits.arrays import Array, BoolArray, IntArray, as_positive, short
 from coopbandits.baselines.offers import check_contexts, take
 from coopbandits.baselines.server import Server, as_threshold
@@ -142,13 +143,13 @@ class DisKernelPlayer:
         known = self._past.believe(asked)
         X = np.hstack([offer.contexts, asked.Z.T])
         belief = self._with_news(offer, X, known)
-        width = self._width.factor(
-            logdet=belief.logdet,
-            count=belief.count,
+        scores, _ = rated(
+            UpperBound(),
+            self._width,
+            belief,
             ridge=self._algorithm.ridge,
-            agents=np.full(len(X), len(self._rngs) if self._shares else 1),
+            union_bound=np.full(len(X), len(self._rngs) if self._shares else 1),
         )
-        scores = belief.mean + width * belief.std
         rows = take(offer, scores, belief.count[offer.starts] > 0, self._rngs)
         residuals = offer.rewards[rows] - known.mean[rows]
         for v, own in enumerate(self._own):

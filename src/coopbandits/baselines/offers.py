@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from coopbandits.act import first_best
+from coopbandits.act import best_rows, first_best
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.gp.compositions import Hadamard, JointKernel, refusal
 from coopbandits.kernels import Kernel
@@ -32,10 +32,11 @@ def take(
         rngs: The random numbers of each.
         agents: (A,) who they are; all, if not given.
     """
-    _, offered = offer.padded(agents)
-    padded = np.full(offered.shape, -np.inf)
-    padded[offered] = scores
-    return offer.starts[agents] + pick(padded, knows, rngs)
+    starts, sizes = offer.starts[agents], offer.sizes[agents]
+    rows = best_rows(scores, starts, sizes)
+    for place in np.flatnonzero(~knows):
+        rows[place] = starts[place] + rngs[place].integers(sizes[place])
+    return rows
 
 
 def pick(scores: Array, knows: BoolArray, rngs: list[np.random.Generator]) -> IntArray:

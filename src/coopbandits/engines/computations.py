@@ -146,9 +146,11 @@ def _own_views_work(case: Case) -> float:
 
 
 def _lazy_memory(case: Case) -> float:
-    rank, m, V = min(case.rank, PARTS), case.m, case.V
+    m, V = case.m, case.V
+    # without laziness nothing is cut or rounded
+    rank = min(case.rank, PARTS) if case.laziness else case.rank
     numbers = 2 * case.view_numbers(rank) + 3 * ((rank + 1) * m + 1) ** 2 + 2 * V * m * m
-    sums = case.sums_bytes + Marginals.bytes(depth(case.plan), V, m)
+    sums = case.sums_bytes + Marginals.bytes(depth(case.plan), V, m, rounded=case.laziness > 0)
     return sums + RecursiveRegression.bytes(V, m) + 8.0 * (numbers + 3 * BATCH)
 
 

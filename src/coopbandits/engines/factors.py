@@ -64,8 +64,7 @@ class SharedPosteriors:
 
         Where embeddings are frozen, that between the latest message of each and one's own.
         """
-        K_z = self._plan.K_z
-        return self._frozen if K_z is None else np.where(np.isfinite(self._plan.lags), K_z, 0.0)
+        return self._frozen if self._plan.frozen else self._plan.similarity
 
     def _between_latest(self, t: int, record: Record) -> Array:
         kernel, lags = self._plan.kernel, self._plan.lags
@@ -179,7 +178,7 @@ class OwnPosteriors:
 
     def __init__(self, policy: Policy, plan: Plan) -> None:
         self._policy, self._plan = policy, plan
-        self._views = AllViews(policy, plan)
+        self._views = AllViews(plan)
         V = len(plan.lags)
         self._posteriors = [PosteriorMixture.under(plan.kernel, policy.ridge, V) for _ in range(V)]
 

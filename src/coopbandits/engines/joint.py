@@ -103,4 +103,4 @@ class SharedRegression:
 
     def similarity(self) -> Array:
         """Return K_z where agents learn from each other, 0 elsewhere: (V, V)."""
-        return np.where(np.isfinite(self._plan.lags), self._K_z, 0.0)
+        return self._plan.similarity

@@ -38,7 +38,7 @@ class LazyStatistics:
         V = len(plan.lags)
         self._sums = RollingStatistics(len(plan.lags), m, depth(plan))
         self._marginals = Marginals(self._sums, V, policy.ridge, rounded=laziness > 0)
-        self._views = AllViews(policy, plan, most=PARTS if laziness else None)
+        self._views = AllViews(plan, most=PARTS if laziness else None)
         self._batches: list[tuple[Batch, Array, Rotated]] = []
         self._lags = np.full((V, 0), np.inf)
         self._regression = RecursiveRegression(np.zeros((V, m, m)), policy.ridge)
@@ -83,7 +83,7 @@ class LazyStatistics:
             return most <= (1 + _ALIKE) * fewest
 
         hypotheses = self._views.hypotheses
-        self._marginals.reach(hypotheses.delta)
+        self._marginals.reach(float(hypotheses.delta.max()))
         self._batches = [
             (
                 batch,

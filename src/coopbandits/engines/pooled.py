@@ -102,8 +102,7 @@ class PooledStatistics:
 
     def similarity(self) -> Array:
         """Return K_z where agents learn from each other, 0 elsewhere: (V, V)."""
-        assert self._plan.K_z is not None
-        return np.where(np.isfinite(self._plan.lags), self._plan.K_z, 0.0)
+        return self._plan.similarity
 
     def _totals(self, kinds: IntArray) -> Array:
         """Return the sums of all that kinds of agents have heard: count, c, half of A's cells."""

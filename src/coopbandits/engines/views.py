@@ -35,7 +35,7 @@ class AllViews:
         refreshes: How many estimates there have been.
     """
 
-    def __init__(self, policy: Policy, plan: Plan, *, most: int | None = None) -> None:
+    def __init__(self, plan: Plan, *, most: int | None = None) -> None:
         """Start with the K_z that is given, of `most` parts, or with none that is estimated."""
         self._plan, everyone = plan, np.arange(len(plan.lags))
         self.hypotheses = Hypotheses.of(plan.lags, everyone, plan.K_z, most=most)
@@ -62,8 +62,8 @@ class AllViews:
 
     def similarity(self) -> Array:
         """Return what each agent takes the others' news to be worth: (V, V)."""
-        if self._plan.K_z is not None:
-            return np.where(np.isfinite(self._plan.lags), self._plan.K_z, 0.0)
+        if self._plan.estimator is None:
+            return self._plan.similarity
         return self.hypotheses.rows(len(self.lags))
 
 
@@ -73,7 +73,7 @@ class OwnStatistics:
     def __init__(self, policy: Policy, plan: Plan, m: int) -> None:
         self._policy = policy
         self._sums = RollingStatistics(len(plan.lags), m, depth(plan))
-        self._views = AllViews(policy, plan)
+        self._views = AllViews(plan)
         self._batches: list[tuple[Batch, Array]] = []  # with their lags
         self._round = 0
 

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
-from coopbandits.gp.statistics import BATCH, RollingStatistics, half, pairs
+from coopbandits.gp.statistics import BATCH, CORNER, RollingStatistics, half, pairs
 
 # Neighbouring levels of δ differ by this factor; below the last one δ counts as 0.
 _STEP = 1.6
 _LEVELS = 9
-# So large that a bordered row's own diagonal changes nothing.
-_CORNER = 1e200
 _INDEFINITE = "sums of features are not positive semidefinite: the ridge is too small for them"
 
 
@@ -31,16 +29,18 @@ class Rotated:
     Attributes:
         U: (B, N, r).
         a: (B,).
-        level: (B, N) which level others' δ is rounded to; 0 for the agent itself.
+        delta: (B, N) others' δ; 0 for the agent itself.
+        level: (B, N) which level that is rounded to.
     """
 
     U: Array
     a: Array
+    delta: Array
     level: IntArray
 
     def part(self, index: IntArray) -> "Rotated":
         """Take some of the views."""
-        return Rotated(self.U[index], self.a[index], self.level[index])
+        return Rotated(self.U[index], self.a[index], self.delta[index], self.level[index])
 
 
 def turned(U: Array, delta: Array, me: IntArray) -> tuple[Array, Array]:
@@ -81,38 +81,35 @@ class Marginals:
         self._half, self._diagonal = i * m + j, np.flatnonzero(i == j)
         self.levels: Array = np.empty(0)
         self._table, self._made = np.empty(0), np.empty(0, dtype=np.int64)
-        self.reach(np.ones(1))
+        if rounded:
+            # after each of the last rounds, of each agent and level: n, log det, b̃, half of S̃
+            shape = (sums.depth, agents, _LEVELS)
+            self._table = np.zeros((*shape, 2 + m + len(i)))
+            self._made = np.zeros(shape, dtype=np.int64)  # after which round, 0 for none
+            self.reach(1.0)
 
     @staticmethod
-    def bytes(depth: int, agents: int, m: int) -> float:
+    def bytes(depth: int, agents: int, m: int, *, rounded: bool) -> float:
         """How much memory the levels take, with a batch of views."""
-        return 8.0 * depth * agents * _LEVELS * (3 + m + m * (m + 1) // 2) + 8.0 * BATCH
+        levels = _LEVELS if rounded else 0
+        return 8.0 * depth * agents * levels * (3 + m + m * (m + 1) // 2) + 8.0 * BATCH
 
-    def reach(self, delta: Array) -> None:
-        """Let the levels reach all δ; what was made at others is forgotten."""
-        levels = np.unique(np.append(0.0, delta))
-        if self._rounded:
-            if len(self.levels) and levels[-1] <= self.levels[-1]:
-                return
-            levels = np.power(_STEP, np.arange(1.0 - _LEVELS, 1.0)) * levels[-1]
-            levels[0] = 0.0
-        if np.array_equal(levels, self.levels):
-            return
-        self.levels = levels
-        # after each of the last rounds, of each agent and level: n, log det, b̃, half of S̃
-        shape = (self._sums.depth, self._agents, len(levels))
-        self._table = np.zeros((*shape, 2 + self._sums.m + len(self._half)))
-        self._made = np.zeros(shape, dtype=np.int64)  # after which round, 0 for none
+    def reach(self, largest: float) -> None:
+        """Let the levels reach up to the largest δ; what was made at others is forgotten."""
+        if self._rounded and largest > self.levels[-1:].sum():
+            self.levels = np.power(_STEP, np.arange(1.0 - _LEVELS, 1.0)) * largest
+            self.levels[0] = 0.0
+            self._made[:] = 0
 
     def rotated(self, U: Array, delta: Array, me: IntArray) -> Rotated:
         """Lay out B views, others' δ rounded: U (B, N, r), δ (B, N), me (B,)."""
         others = delta.copy()
         others[np.arange(len(me)), me] = 0.0
-        if not self._rounded:
-            return Rotated(*turned(U, delta, me), np.searchsorted(self.levels, others))
-        steps = np.log(np.maximum(others / self.levels[-1], 1e-300)) / np.log(_STEP)
-        level = np.clip(np.rint(steps) + _LEVELS - 1, 0, _LEVELS - 1)
-        return Rotated(*turned(U, delta, me), level.astype(np.int64))
+        level = np.zeros(others.shape, dtype=np.int64)
+        if self._rounded:
+            steps = np.log(np.maximum(others / self.levels[-1], 1e-300)) / np.log(_STEP)
+            level = np.clip(np.rint(steps) + _LEVELS - 1, 0, _LEVELS - 1).astype(np.int64)
+        return Rotated(*turned(U, delta, me), others, level)
 
     def of(
         self, after: IntArray, agents: IntArray, views: Rotated
@@ -125,14 +122,15 @@ class Marginals:
             views: (B, N, …).
         """
         (B, N), m = agents.shape, self._sums.m
-        self._make(after, agents, views.level)
+        if self._rounded:
+            self._make(after, agents, views.level)
         mean, covariance = np.empty((B, m)), np.empty((B, m, m))
         logdet, count = np.empty(B), np.empty(B, dtype=np.int64)
-        size = max(1, int(BATCH // (N * self._table.shape[-1])))
+        size = max(1, int(BATCH // (N * (2 + m + len(self._half)))))
         for start in range(0, B, size):
             some = np.arange(start, min(start + size, B))
             U, known = views.U[some], (after[some] > 0)[..., None]
-            heard = self._table[after[some] % self._sums.depth, agents[some], views.level[some]]
+            heard = self._heard(after[some], agents[some], views.part(some))
             whole = (heard[..., :2] * known).sum(axis=1)
             count[some], logdet[some] = whole[:, 0], whole[:, 1]
             blocks = np.swapaxes(pairs(U) * known, 1, 2) @ heard[..., 2 + m :]
@@ -143,6 +141,15 @@ class Marginals:
                 covariance[index] = (self._ridge * views.a[index] ** 2) * (root @ root.T)
                 logdet[index] += gained
         return mean, covariance, np.maximum(logdet, 0.0), count
+
+    def _heard(self, after: IntArray, agents: IntArray, views: Rotated) -> Array:
+        """Return n, log det, b̃ and half of S̃ of each agent of some views: (b, N, ·)."""
+        if self._rounded:
+            return self._table[after % self._sums.depth, agents, views.level]
+        statistics = self._sums.statistics(after, agents, spectrum=False)
+        shared, logdet = statistics.shared(views.delta / self._ridge)
+        facts = [statistics.n[..., None], logdet[..., None], shared.b, shared.packed]
+        return np.concatenate(facts, axis=-1)
 
     def _solved(self, blocks: Array, c: Array) -> tuple[Array, Array, float]:
         """Return the last part's mean (m,), a root of its covariance/λ (m, m) and log det(A/λ).
@@ -160,7 +167,7 @@ class Marginals:
             for j in range(k + 1):
                 A[k * m : (k + 1) * m, j * m : (j + 1) * m] = blocks[pair[j, k]][self._cell]
         A[D, :D] = c.reshape(-1)
-        A[D, D] = _CORNER
+        A[D, D] = CORNER
         A[np.arange(D), np.arange(D)] += self._ridge
         L, info = dpotrf(A, lower=1, clean=0, overwrite_a=1)
         if info:
@@ -194,13 +201,6 @@ class Marginals:
         row[0], row[1] = sums[0], 0.0
         if c == 0:
             row[2 : 2 + m], row[2 + m :] = sums[2 : 2 + m], S[self._half]
-            return
-        if not self._rounded:  # δ may be so small that the difference below has no digits
-            whole = np.eye(m) + c * S.reshape(m, m)
-            solved = np.linalg.solve(whole, np.column_stack([S.reshape(m, m), sums[2 : 2 + m]]))
-            row[1] = np.linalg.slogdet(whole)[1]
-            row[2 : 2 + m] = solved[:, m]
-            row[2 + m :] = (0.5 * (solved[:, :m] + solved[:, :m].T)).reshape(-1)[self._half]
             return
         grown = c * S  # I + cS; columns or rows first is the same
         grown[:: m + 1] += 1.0

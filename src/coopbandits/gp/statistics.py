@@ -30,7 +30,7 @@ _CACHE = 30_000
 _SMALL = 16
 
 # So large that a bordered row's own diagonal changes nothing.
-_CORNER = 1e200
+CORNER = 1e200
 
 # s (…, m), Q (…, m, m), Qᵀb (…, m)
 Spectrum = tuple[Array, Array, Array]
@@ -277,7 +277,7 @@ def solved(
     bordered[:, D : D + K, :D] = asked
     bordered[:, D + K, :D] = c
     corner = np.arange(D, D + K + 1)
-    bordered[:, corner, corner] = _CORNER
+    bordered[:, corner, corner] = CORNER
     L = np.linalg.cholesky(bordered)
     whole = 2 * np.log(np.diagonal(L, axis1=1, axis2=2)[:, :D]).sum(axis=1) - D * np.log(ridge)
     Z, target = L[:, D : D + K, :D], L[:, D + K, :D]

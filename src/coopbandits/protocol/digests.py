@@ -23,7 +23,7 @@ from coopbandits.protocol.codec import Kind
 from coopbandits.protocol.messages import Message, check_travel, checked_header
 
 # The numbers of a digest: n, q, b (m), S (m(m + 1)/2), summaries (p).
-DIGEST = Kind("digest", b"CBs", lambda m, p: _length(m) + p)
+DIGEST = Kind("digest", b"CBs", lambda m, p: _length(m) + p, "II", "II")
 # Rewards go up to 1e50; a sum of their squares must leave room for arithmetic.
 _LARGEST_SUM = 1e110
 _MOST_FEATURES = 10_000

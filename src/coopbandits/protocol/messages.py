@@ -33,7 +33,7 @@ from coopbandits.errors import InputError, RemoteProtocolError, ShapeError
 from coopbandits.protocol.codec import Kind
 
 # The numbers of a message: the context (d), what is attached (k), the reward.
-MESSAGE = Kind("message", b"CBm", lambda d, k: d + k + 1, one_size=True)
+MESSAGE = Kind("message", b"CBm", lambda d, k: d + k + 1, "HH", "I")
 # So many rounds of an origin are remembered one by one; see rule 5.
 WINDOW = 1024
 LAST_ROUND = 2**63 - 1
@@ -88,7 +88,7 @@ class Message:
         return Observation(self.origin, self.round, self.context, self.reward, self.attached)
 
     def to_bytes(self) -> bytes:
-        """Encode: a 28-byte header and d + k + 1 little-endian float64 numbers."""
+        """Encode: a 24-byte header and d + k + 1 little-endian float64 numbers."""
         sound = checked(self)
         return MESSAGE.encode(
             sound.round,
@@ -117,7 +117,9 @@ def checked(message: Message) -> Message:
     round_, origin, ttl = checked_header("message", message.round, message.origin, message.ttl)
     try:
         context = frozen(as_vector(message.context, "its context"))
-        attached = frozen(as_floats(message.attached, "what is attached to it"))
+        attached = nothing()
+        if getattr(message.attached, "shape", None) != (0,):
+            attached = frozen(as_floats(message.attached, "what is attached to it"))
         if attached.ndim != 1:
             raise ShapeError(f"what is attached to it has shape {attached.shape}; expected (k,)")
         reward = as_reward(message.reward, "its reward")

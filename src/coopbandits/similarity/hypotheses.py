@@ -2,8 +2,8 @@ r"""What may K_z be, to each agent, by now? Weighted hypotheses of the form UUáµ
 
 K_z is each agent's own view of those it hears. It is given before the start, or estimated from
 sums of what has arrived (`similarity.py`) whenever that is due. This is the one place that asks
-whether it is due, estimates it, and drops strangers: agents whom no chain of shared loadings links
-to the asking one, so that whatever they sent cannot change its posterior.
+whether it is due, estimates it, and drops those who are strangers under it: agents whom no chain of
+shared loadings links to the asking one, so that whatever they sent cannot change its posterior.
 """
 
 from collections.abc import Callable

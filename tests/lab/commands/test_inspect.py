@@ -78,7 +78,7 @@ def test_every_column_is_explained_and_what_the_factors_are_not(capsys):
     ):
         assert any(line.startswith(f"{name}  ") for line in lines), name
     text = " ".join(" ".join(lines).split())
-    assert "116 each: contexts of 10 numbers" in text
+    assert "112 each: contexts of 10 numbers" in text
     assert "constants and logarithms are dropped" in text
     assert "multiply the factors by Υ_z" in text
     assert "Eager's is a conjecture" in text
@@ -110,7 +110,7 @@ def test_json_holds_everything_and_no_nan(capsys):
     shown = record["rows"][0]
     assert (shown["ttl"], shown["cliques"], shown["fewest_cliques"]) == (2, 3, 3)
     assert shown["coop"]["factor"] == row.coop.factor
-    assert shown["dist"]["bytes"] == row.dist.messages * (28 + 8 * 5)
+    assert shown["dist"]["bytes"] == row.dist.messages * (24 + 8 * 5)
     KNOWN["nobody"] = cb.Network.from_edges([], agents=2)
     main(options("nobody", json=True))
     del KNOWN["nobody"]
