@@ -1,7 +1,7 @@
 r"""What do I tell? Everything, only what is worth it, or sums instead of observations.
 
 An answer is asked after each reward, about the observations that the agent has made and not told
-yet. It sees of each how *surprising* it was,
+yet. It sees the *variance ratio* of each,
 
     s = σ²/λ      σ² the variance at its context, as it stood at the decision
 
@@ -36,7 +36,7 @@ class Say(Protocol):
     holds: ClassVar[bool]
     """Whether what is not told at once may be told later."""
 
-    def speaks(self, surprise: Array) -> bool:
+    def speaks(self, variance_ratio: Array) -> bool:
         """Tell whether to speak now, given s of each observation not told, oldest first: (k,)."""
         ...
 
@@ -48,7 +48,7 @@ class Everything:
     sums: ClassVar[bool] = False
     holds: ClassVar[bool] = False
 
-    def speaks(self, surprise: Array) -> bool:
+    def speaks(self, variance_ratio: Array) -> bool:
         """Speak."""
         return True
 
@@ -71,9 +71,9 @@ class WhenUncertain:
     def __post_init__(self) -> None:
         object.__setattr__(self, "threshold", as_not_negative(self.threshold, "threshold"))
 
-    def speaks(self, surprise: Array) -> bool:
-        """Speak if the newest observation was surprising enough."""
-        return bool(surprise[-1] > self.threshold)
+    def speaks(self, variance_ratio: Array) -> bool:
+        """Speak if the newest observation could teach enough."""
+        return bool(variance_ratio[-1] > self.threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ class WhenItPays:
     def __post_init__(self) -> None:
         object.__setattr__(self, "gain", as_not_negative(self.gain, "gain"))
 
-    def speaks(self, surprise: Array) -> bool:
+    def speaks(self, variance_ratio: Array) -> bool:
         """Speak if what was held back tells enough."""
-        return _gain(surprise) > self.gain
+        return _gain(variance_ratio) > self.gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +131,13 @@ class Sums:
             every = 1 if self.every is None else as_count(self.every, "every")
             object.__setattr__(self, "every", every)
 
-    def speaks(self, surprise: Array) -> bool:
+    def speaks(self, variance_ratio: Array) -> bool:
         """Speak if enough was seen, or learnt."""
         if self.gain is not None:
-            return _gain(surprise) > self.gain
+            return _gain(variance_ratio) > self.gain
         assert self.every is not None
-        return len(surprise) >= self.every
+        return len(variance_ratio) >= self.every
 
 
-def _gain(surprise: Array) -> float:
-    return 0.5 * float(np.log1p(surprise).sum())
+def _gain(variance_ratio: Array) -> float:
+    return 0.5 * float(np.log1p(variance_ratio).sum())

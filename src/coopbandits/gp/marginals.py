@@ -1,4 +1,4 @@
-r"""What do everyone's sums say about one agent's function alone?
+r"""Marginal posteriors: what do everyone's sufficient statistics say about one agent alone?
 
 As in `gp/weights.py`, agents' weights are θ_u = Σ_k U_uk g_k + √δ_u h_u. Here the parts are rotated
 so that the asking agent's own function is the last of them, θ_v = a·g_r. The last block of the

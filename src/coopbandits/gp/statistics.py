@@ -1,4 +1,4 @@
-r"""What do all observations of an agent say? Sums of fixed size, and what follows from them.
+r"""Sufficient statistics of an agent's observations, and what follows from them.
 
 With features φ (m of them) the reward function of an agent is f(x) = φ(x)ᵀθ, and its n
 observations count only through

@@ -1,4 +1,4 @@
-r"""What do everyone's statistics say about one agent's reward function?
+r"""Posterior weights: what do everyone's sufficient statistics say about one agent's function?
 
 With m features, agent u's weights are θ_u = Σ_k U_uk g_k + √δ_u h_u, all parts N(0, I): that is
 K_z = UUᵀ + diag(δ). The others' own parts h_u are integrated out of their statistics
