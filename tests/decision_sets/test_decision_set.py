@@ -46,6 +46,15 @@ class TestEverySet:
             assert distance <= np.linalg.norm(X - x, axis=1).min() + 1e-9
         np.testing.assert_array_equal(own.nearest(X[3]), X[3])
 
+    @pytest.mark.parametrize("scale", [1e6, 1e12, 1e50])
+    def test_from_far_away_no_point_lies_further_that_way_than_the_nearest(self, name, rng, scale):
+        own = SETS[name]
+        X = own.sample(rng, 200)
+        for x in rng.normal(size=(20, own.dim)):
+            nearest = own.nearest(scale * x)
+            assert own.contains(nearest[None])[0]
+            assert ((X - nearest) @ x).max() < 1e-5 * np.linalg.norm(x)
+
     def test_is_a_value(self, name):
         own = SETS[name]
         again = pickle.loads(pickle.dumps(own))

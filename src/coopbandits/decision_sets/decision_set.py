@@ -17,6 +17,8 @@ from coopbandits.errors import ParameterError, ShapeError
 
 # Points this far outside, relative to the set's size and place, are rounding and count as inside.
 _SLACK = 1e-9
+# So many diameters away, a point has half of its digits left for the set.
+_FAR = 1e8
 # How many points stand for a whole set where its law is asked for.
 _SPREAD = 64
 # How many points are looked at for a maximum at effort 1, and the most that effort may be.
@@ -186,16 +188,21 @@ class Polytope(_Linear):
         """Return the point of the set nearest to x: (d,) -> (d,)."""
         from scipy.optimize import nnls  # noqa: PLC0415 (heavy)
 
+        # of a point so far away that it has no digits for the set, the direction counts
+        away, far = np.linalg.norm(x - self.inside), _FAR * np.linalg.norm(self.high - self.low)
+        if away > far:
+            x = self.inside + far / away * (x - self.inside)
         if self.contains(x[None, :])[0]:
             return x
         # the shortest y with Gy ≥ h is a problem of nonnegative least squares (Lawson & Hanson)
         eye = np.eye(self.dim)
         G = np.vstack([-self.A, eye, -eye])
         h = np.concatenate([self.A @ x - self.b, self.low - x, x - self.high])
-        E = np.vstack([G.T, h])
+        scale = np.abs(h).max()
+        E = np.vstack([G.T, h / scale])
         target = np.append(np.zeros(self.dim), 1.0)
         residual = E @ nnls(E, target)[0] - target
-        y = -residual[:-1] / residual[-1]
+        y = -scale * residual[:-1] / residual[-1]
         return np.asarray(self.pulled((x + y)[None, :])[0])
 
     def pulled(self, X: Array) -> Array:
