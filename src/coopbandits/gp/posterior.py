@@ -214,6 +214,8 @@ class Posterior:
         """Learn k observations: (k,), (k, d), (k,). (Alg. 1, l. 24-32.)"""
         if len(y):
             self.absorb(self.look_ahead(agents, X, y))
+        elif not len(self):  # d is known from now on
+            self._contexts = np.empty((0, X.shape[1]))
 
     @property
     def mark(self) -> tuple[int, float]:
