@@ -197,6 +197,43 @@ def test_a_peer_cannot_stop_an_agent_by_sums(network, rng):
     assert 100 < refused < 140
 
 
+def test_sums_of_features_of_any_size_are_sound_before_and_after_they_are_mended(rng):
+    sizes = np.array([1e4, 1.0, 1e-6, 1e-161, 1e-170])
+    for n in (1, 2, 3, 10):
+        row = Statistics.rows(sizes * rng.normal(size=(n, 5)), rng.normal(size=n)).sum(axis=0)
+        facts = {"m": 5, "p": 0, "ridge": 1.0, "scale": 1.0}
+        mended = sound(digest(round=n, sums=packed(row)), **facts)
+        again = sound(mended, **facts)  # by the next who hears of it, or when it is restored
+        for one in (mended, again):
+            np.testing.assert_allclose(one.sums, packed(row), rtol=1e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("tiny", [0.0, 5e-324, 1e-300])
+def test_products_that_are_infinite_beside_their_squares_are_refused(tiny):
+    for numbers in ([3.0, tiny, 1e25, 0.0, tiny, 0.0, 1.0], [3.0, 1.0, 0, 0, tiny, 1e25, tiny]):
+        with pytest.raises(RemoteProtocolError, match="no observations add up to"):
+            checks(sums=np.array(numbers))
+
+
+def test_a_count_of_any_size_cannot_make_sums_too_large_for_a_factor(network, rng):
+    policy = eager(
+        kernel=cb.kernels.RBF(), features=cb.features.Fourier(6), say=cb.say.Sums(), ttl=1
+    )
+    for n in 10.0 ** np.arange(1, 16):
+        agent = policy.agent(2, network)
+        agent.decide(rng.normal(size=(3, DIM)))
+        phi = rng.normal(size=6)
+        phi *= np.sqrt(0.99e10) / np.linalg.norm(phi)
+        row = n * Statistics.rows(phi[None], np.ones(1))[0]
+        message = Digest(int(n), 1, packed(row), np.empty(0), 1)
+        if n > 1e4:
+            with pytest.raises(RemoteProtocolError, match="leaves no digits"):
+                agent.receive(message)
+        else:
+            agent.receive(message)
+        assert np.isfinite(agent.decide(rng.normal(size=(3, DIM))).mean)
+
+
 def test_sums_of_another_size_cannot_fix_mine(network, rng):
     agent = eager(kernel=cb.kernels.Linear(), say=cb.say.Sums()).agent(2, network)
     agent.receive(digest(origin=1, ttl=1))  # two features

@@ -25,10 +25,14 @@ from coopbandits.protocol.messages import Message, check_travel, checked_header
 # The numbers of a digest: n, q, b (m), S (m(m + 1)/2), summaries (p).
 DIGEST = Kind("digest", b"CBs", lambda m, p: _length(m) + p, "II", "II")
 # Rewards go up to 1e50; a sum of their squares must leave room for arithmetic.
-_LARGEST_SUM = 1e110
+LARGEST_SUM = 1e110
 _MOST_FEATURES = 10_000
+# S/λ this large leaves a Cholesky factor of S + λI about two digits, some times as large none.
+_LARGEST_TRACE = 1e14
 # Rounding may leave an S this far from positive semidefinite, beside its largest eigenvalue.
 _ROUNDING = 1e-9
+# Smaller squares have lost digits. And a bound on normalised products, which are at most 1.
+_SMALLEST, _FAR_ABOVE = 1e-290, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +105,10 @@ def checked(digest: Digest) -> Digest:
     round_, origin, ttl = checked_header("digest", digest.round, digest.origin, digest.ttl)
     sums, summaries = _numbers(digest.sums), _numbers(digest.summaries)
     for part in (sums, summaries):
-        if part.ndim != 1 or not (np.abs(part) <= _LARGEST_SUM).all():
+        if part.ndim != 1 or not (np.abs(part) <= LARGEST_SUM).all():
             raise RemoteProtocolError(
                 f"a digest of agent {origin} was refused: its sums must be finite numbers within "
-                f"±{_LARGEST_SUM:g}, in one row"
+                f"±{LARGEST_SUM:g}, in one row"
             )
     if _features(len(sums)) is None:
         raise RemoteProtocolError(
@@ -119,7 +123,15 @@ def checked(digest: Digest) -> Digest:
     return Digest(round_, origin, frozen(sums), frozen(summaries), ttl)
 
 
-def sound(digest: Digest, *, m: int, p: int, ridge: float, scale: float) -> Digest:
+def sound(
+    digest: Digest,
+    *,
+    m: int,
+    p: int,
+    ridge: float,
+    scale: float,
+    largest: float = _LARGEST_TRACE,
+) -> Digest:
     """Return a checked digest whose sums observations can have, or refuse it.
 
     [[S, b], [bᵀ, q]] is a Gram matrix, and |φ|² is at most what contexts are let in for. What
@@ -131,6 +143,7 @@ def sound(digest: Digest, *, m: int, p: int, ridge: float, scale: float) -> Dige
         p: How many numbers it learns K_z from.
         ridge: λ.
         scale: K_z between the origin and itself.
+        largest: What the trace of S may be, in units of λ; what an agent has learnt may be more.
     """
     who = f"a digest of agent {digest.origin}"
     if (len(digest.sums), len(digest.summaries)) != (_length(m), p):
@@ -140,18 +153,23 @@ def sound(digest: Digest, *, m: int, p: int, ridge: float, scale: float) -> Dige
         )
     row = unpacked(digest.sums)
     n, q, b, S = row[0], row[1], row[2 : 2 + m], row[2 + m :].reshape(m, m)
-    if np.trace(S) * scale > n * LARGEST_RATIO * ridge:
+    if np.trace(S) * scale > min(n * LARGEST_RATIO, largest) * ridge:
         raise RemoteProtocolError(f"{who} has sums so large that the kernel leaves no digits there")
     gram = np.empty((m + 1, m + 1))
     gram[:m, :m], gram[m, :m], gram[:m, m], gram[m, m] = S, b, b, q
-    size = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
-    size[size == 0] = 1.0
-    if np.linalg.eigvalsh(gram / size / size[:, None])[0] < -_ROUNDING * (m + 1):
+    # below _SMALLEST squares lose digits, and at last become 0
+    size = np.sqrt(np.maximum(np.diagonal(gram), _SMALLEST))
+    with np.errstate(over="ignore"):
+        gram = gram / size / size[:, None]
+    # |⟨a, b⟩| ≤ |a||b|; what is far above may be infinite, and has no eigenvalues then
+    if np.abs(gram).max() > _FAR_ABOVE or np.linalg.eigvalsh(gram)[0] < -_ROUNDING * (m + 1):
         raise RemoteProtocolError(f"{who} holds sums that no observations add up to")
-    values, vectors = np.linalg.eigh(S)
+    # beside their own sizes, so that large features leave small ones their digits
+    values, vectors = np.linalg.eigh(gram[:m, :m])
     if values[0] >= 0:
         return digest
-    row[2 + m :] = ((vectors * np.maximum(values, 0.0)) @ vectors.T).reshape(-1)
+    S = (vectors * np.maximum(values, 0.0)) @ vectors.T * size[:m] * size[:m, None]
+    row[2 + m :] = S.reshape(-1)
     return replace(digest, sums=frozen(packed(row)))
 
 
