@@ -1,5 +1,6 @@
 """Agents as bytes: stored, restored, damaged, forged, another's, and of an older version."""
 
+import dataclasses
 import struct
 import zlib
 from pathlib import Path
@@ -81,6 +82,47 @@ def test_restored_beliefs_are_equal_to_the_bit(agent, network, rng):
     offered = rng.normal(size=(30, DIM))
     mine, theirs = agent.decide(offered), back.decide(offered)
     assert (mine.mean, mine.std, mine.index) == (theirs.mean, theirs.std, theirs.index)
+
+
+def test_digests_that_wait_come_back_to_the_bit(network, rng):
+    policy = eager(features=cb.features.Fourier(6), say=cb.say.Sums())
+    sender, agent = policy.agent(1, network), policy.agent(2, network)
+    agent.decide(rng.normal(size=(2, DIM)))
+    for _ in range(20):
+        decision = sender.decide(1e-3 * rng.normal(size=(2, DIM)))
+        for digest in sender.reward(decision.id, 1.0):
+            agent.receive(digest)
+        data = agent.to_bytes()
+        assert cb.Agent.from_bytes(data, policy=policy, network=network).to_bytes() == data
+
+
+@pytest.mark.parametrize("say", [cb.say.Everything(), cb.say.Sums()], ids=str)
+def test_an_agent_with_the_largest_rewards_can_be_restored(network, rng, say):
+    similarity = cb.similarity.Evidence(groups=3)
+    policy = eager(kernel=cb.kernels.Linear(), similarity=similarity, say=say)
+    policy = dataclasses.replace(policy, features=cb.features.Exact())
+    agent = policy.agent(2, network)
+    for _ in range(5):
+        agent.reward(agent.decide(rng.normal(size=(2, DIM))).id, 1e50)
+        data = agent.to_bytes()
+        assert cb.Agent.from_bytes(data, policy=policy, network=network).to_bytes() == data
+
+
+def test_an_agent_can_be_restored_that_has_heard_of_more_than_any_agent_can_see(network, rng):
+    policy = eager(
+        kernel=cb.kernels.Linear(), similarity=cb.similarity.MeanEmbedding(), say=cb.say.Sums()
+    )
+    sender, agent = policy.agent(1, network), policy.agent(2, network)
+    [digest] = sender.reward(sender.decide(rng.normal(size=(2, DIM))).id, 1.0)
+    n = 2.0**40
+    forged = dataclasses.replace(
+        digest, round=2**40, sums=n * digest.sums, summaries=n * digest.summaries
+    )
+    agent.receive(forged)
+    agent.decide(rng.normal(size=(2, DIM)))
+    data = agent.to_bytes()
+    back = cb.Agent.from_bytes(data, policy=policy, network=network)
+    assert (back.to_bytes(), back.estimated) == (data, 2**40)
 
 
 def test_an_agent_that_has_seen_nothing_can_be_stored(network):

@@ -39,7 +39,7 @@ from coopbandits.arrays import (
 from coopbandits.errors import RemoteProtocolError, StateError
 from coopbandits.network import Network
 from coopbandits.policy import Policy
-from coopbandits.protocol.digests import Digest, checked, packed, sound
+from coopbandits.protocol.digests import LARGEST_SUM, Digest, checked, packed, sound
 from coopbandits.protocol.messages import LAST_ROUND, Observation
 from coopbandits.similarity.hypotheses import Hypotheses
 
@@ -203,7 +203,7 @@ def _refill(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
         outbox.before = as_count(header["before"], "before", least=0, most=LAST_ROUND)
         outbox.held = _read(agent, "held", arrays)
         _take_back(agent, outbox, arrays)
-    fitted_at = as_count(header["fitted_at"], "fitted_at", least=0)
+    fitted_at = as_count(header["fitted_at"], "fitted_at", least=0, most=LAST_ROUND)
     if "blocks" in arrays or "sums" in arrays:
         beliefs = agent._new_beliefs()
         if isinstance(beliefs, FactorBeliefs):
@@ -238,7 +238,7 @@ def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_a
         or abs(weight.sum() - 1) > 1e-9
         or (delta < 0).any()
         or max(np.abs(U).max(initial=0.0), delta.max(initial=0.0)) > LARGEST
-        or np.abs(summaries).max(initial=0.0) > LARGEST**2
+        or np.abs(summaries).max(initial=0.0) > LARGEST_SUM
     ):
         raise ValueError(_NO_FIT)
     for origin, row in zip(empty.agents[0], sums, strict=True):
@@ -246,7 +246,7 @@ def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_a
             digest = checked(Digest(int(row[0]), int(origin), packed(row), np.empty(0), 1))
             m = beliefs.features
             scale = float(agent._plan.prior.K_z[origin, origin])
-            sound(digest, m=m, p=0, ridge=agent.policy.ridge, scale=scale)
+            sound(digest, m=m, p=0, ridge=agent.policy.ridge, scale=scale, largest=np.inf)
     beliefs.sums, beliefs.summaries = sums, summaries
     beliefs.hypotheses = _hypotheses(agent, empty, U, delta, weight, fitted_at)
 
@@ -331,7 +331,7 @@ def _untold(agent: "Agent", outbox: Outbox) -> Arrays:
 
 def _take_back(agent: "Agent", outbox: Outbox, arrays: Arrays) -> None:
     """Read what `_untold` returned."""
-    inbox, dim = agent._inbox, agent._inbox.dim
+    inbox = agent._inbox
     ids, ratios = arrays["variance_ratio_ids"], arrays["variance_ratio"]
     outbox.variance_ratio = {int(i): float(s) for i, s in zip(ids, ratios, strict=True)}
     outbox.waiting = arrays["untold"].tolist()
@@ -346,7 +346,7 @@ def _take_back(agent: "Agent", outbox: Outbox, arrays: Arrays) -> None:
         set(outbox.variance_ratio) != set(agent._open)
         or ends[-1:].sum() != len(arrays["digest_numbers"])
         or not all(0 <= s <= LARGEST for s in [*outbox.variance_ratio.values(), *outbox.waiting])
-        or np.abs(told).max(initial=0.0) > LARGEST**2
+        or np.abs(told).max(initial=0.0) > LARGEST_SUM
     ):
         raise ValueError(_NO_FIT)
     if outbox.sums.size:  # they must fit those of the next observation
@@ -365,4 +365,5 @@ def _take_back(agent: "Agent", outbox: Outbox, arrays: Arrays) -> None:
         digest = checked(Digest(round_, origin, sums, summaries, ttl))
         if np.isinf(agent._plan.lags[agent.agent, origin]) or not agent.policy.say.sums:
             raise ValueError(_NO_FIT)
-        inbox.digests[origin] = digest if dim is None else inbox.check_digest(digest)
+        inbox.check_digest(digest)  # it was mended when it came, and stays as it is to the bit
+        inbox.digests[origin] = digest
