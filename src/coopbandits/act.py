@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from coopbandits.arrays import CAME_LATER, Array, BoolArray, IntArray, as_choice, as_count
-from coopbandits.errors import LocalProtocolError
+from coopbandits.errors import LocalProtocolError, NonFiniteError
 from coopbandits.gp.posterior import Belief
 from coopbandits.network import Network
 from coopbandits.width import Width
@@ -231,6 +231,16 @@ def rated(
     """
     w = width.factor(logdet=belief.logdet, count=belief.count, ridge=ridge, agents=union_bound)
     return act.score(belief.mean, belief.std if drawn is None else drawn, w), w
+
+
+def defined(numbers: Array) -> Array:
+    """Return scores, or what they are made of, unless one of them is NaN."""
+    if np.isnan(numbers).any():
+        raise NonFiniteError(
+            "the mean, σ, width or score of an action is NaN; expected numbers: look at what the "
+            "policy's own kernel, features, width and act return"
+        )
+    return numbers
 
 
 def agent_rng(seed: int, agent: int) -> np.random.Generator:

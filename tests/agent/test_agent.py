@@ -280,6 +280,24 @@ def test_a_width_that_raises_changes_nothing(network, rng):
     assert agent.to_bytes() == before
 
 
+class NaNLater:
+    """A width that is NaN once something is known."""
+
+    def factor(self, *, logdet, count, ridge, agents):
+        return np.where(count > 0, np.nan, 1.0)
+
+
+@pytest.mark.parametrize("offered", [np.eye(DIM), cb.Box(np.zeros(DIM), np.ones(DIM))], ids=str)
+def test_a_width_that_is_nan_is_refused_and_changes_nothing(network, offered):
+    agent = eager(width=NaNLater()).agent(2, network)
+    agent.reward(agent.decide(offered).id, 1.0)
+    before = agent.to_bytes()
+    for call in (agent.decide, agent.preview):
+        with pytest.raises(NonFiniteError, match="score of an action is NaN"):
+            call(offered)
+        assert agent.to_bytes() == before
+
+
 def test_a_first_decide_that_raises_keeps_messages_of_another_length(network, rng):
     agent = eager(width=cb.width.InformationGain(gain=negative_later)).agent(2, network)
     agent.receive(news(rng))

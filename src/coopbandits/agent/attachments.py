@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from coopbandits.arrays import Array, frozen
+from coopbandits.arrays import Array, as_floats, frozen
 from coopbandits.policy import Plan
 from coopbandits.protocol.messages import nothing
 from coopbandits.similarity.mean_embedding import EmbeddingLearner
@@ -40,7 +40,8 @@ class Attachments:
         if index is None:  # nobody, agent 1, was offered the point
             owners, rows = np.append(1, owners), [0, 0]
             offered = np.vstack([chosen, offered])
-        gained = estimator.learner.sampled(owners, offered, np.array(rows))[0]
+        sampled = estimator.learner.sampled(owners, offered, np.array(rows))[0]
+        gained = as_floats(sampled, "what is attached to a context")
         if not self.plan.frozen:
             return replace(self, newest=frozen(gained))
         assert isinstance(estimator.learner, EmbeddingLearner)

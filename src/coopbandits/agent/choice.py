@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.act import Act, best_rows, draws, rated
+from coopbandits.act import Act, best_rows, defined, draws, rated
 from coopbandits.agent.attachments import Attachments
 from coopbandits.agent.beliefs import Beliefs
 from coopbandits.agent.continuum import best_point
@@ -91,7 +91,7 @@ def judged(
             prior, normals = plan.prior.diagonal(agents, X), rng.standard_normal(len(X))
             deviations = drawn(belief.covariance, prior, agents, normals)
         scores, width = rate(belief, deviations)
-        index = int(best_rows(scores, np.zeros(1, dtype=np.int64), np.array([len(X)]))[0])
+        index = int(best_rows(defined(scores), np.zeros(1, dtype=np.int64), np.array([len(X)]))[0])
         if not knows:
             index = int(rng.integers(len(X)))
         return _choice(index, X[index], belief, width, index)
@@ -104,5 +104,5 @@ def judged(
 
 
 def _choice(index: int | None, context: Array, belief: Belief, width: Array, at: int) -> Choice:
-    facts = float(belief.mean[at]), float(belief.std[at]), float(width[at])
-    return Choice(index, context, facts)
+    mean, std, w = defined(np.array([belief.mean[at], belief.std[at], width[at]])).tolist()
+    return Choice(index, context, (mean, std, w))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coopbandits.act import Act, draws
+from coopbandits.act import Act, defined, draws
 from coopbandits.agent.beliefs import Beliefs
 from coopbandits.arrays import Array, short
 from coopbandits.decision_sets import DecisionSet
@@ -61,10 +61,10 @@ def best_point(
         w = np.full(len(X), width)
         by_mean, by_std = slopes(at.mean, at.std, w)
         by_x = by_mean[:, None] * at.mean_by_x + by_std[:, None] * at.std_by_x
-        return act.score(at.mean, at.std, w), by_x
+        return defined(act.score(at.mean, at.std, w)), by_x
 
     def values(X: Array) -> Array:
-        return act.score(*surface.believe(X), np.full(len(X), width))
+        return defined(act.score(*surface.believe(X), np.full(len(X), width)))
 
     return maximise(decision_set, rated, rng, values=values, known=tried)
 

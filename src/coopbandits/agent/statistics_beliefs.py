@@ -12,7 +12,8 @@ import numpy as np
 from coopbandits.act import draws
 from coopbandits.agent.beliefs import Arrays
 from coopbandits.agent.gradients import WeightsSurface
-from coopbandits.arrays import Array, IntArray
+from coopbandits.arrays import Array, IntArray, short
+from coopbandits.errors import NonFiniteError
 from coopbandits.gp.mixture import mixture_root
 from coopbandits.gp.posterior import Belief
 from coopbandits.gp.sample_path import SamplePath, path_from_weights
@@ -80,10 +81,15 @@ class StatisticsBeliefs:
         X = np.array([one.context for one in observations])
         y = np.array([one.reward for one in observations])
         rows = Statistics.rows(self._basis.features(self._policy.kernel, X), y)
-        if self._plan.estimator is None:
-            return rows, np.empty((len(y), 0))
-        attached = np.array([one.attached for one in observations])
-        return rows, self._plan.estimator.learner.summaries(X, attached, y)
+        summaries = np.empty((len(y), 0))
+        if self._plan.estimator is not None:
+            attached = np.array([one.attached for one in observations])
+            summaries = self._plan.estimator.learner.summaries(X, attached, y)
+        if np.isnan(rows).any() or np.isnan(summaries).any():
+            raise NonFiniteError(
+                f"features={short(self._basis)} are NaN at some contexts; expected numbers"
+            )
+        return rows, summaries
 
     def predict(self, X: Array, attached: Array) -> Belief:
         """Return the belief at m contexts, with covariances if the act draws: (m, d), (·,)."""
@@ -136,11 +142,11 @@ class StatisticsBeliefs:
 
     def state(self) -> Any:
         """Return what `restore` needs to forget all that is learnt from now on."""
-        return self.sums, self.summaries, self.hypotheses
+        return self.sums, self.summaries, self.hypotheses, self.recent
 
     def restore(self, state: Any) -> None:
         """Go back to a state, to the bit."""
-        self.sums, self.summaries, self.hypotheses = state
+        self.sums, self.summaries, self.hypotheses, self.recent = state
 
     def stored(self) -> Arrays:
         """Return the arrays that it can be made of again."""
