@@ -185,11 +185,13 @@ class Agent:
     def preview(self, contexts: object) -> int | Array:
         """Tell what `decide` would choose now: of (K, d) an index, of a continuum a point (d,).
 
-        No decision is opened and no random number used up; what has arrived is learnt, as `decide`
-        would.
+        No decision is opened and no random number used up. What has arrived is learnt, as `decide`
+        would; with features and on a continuum it goes on waiting, since `decide` looks at what
+        was tried.
         """
         used = self._rng.bit_generator.state
-        with self._transaction():
+        looks = self.policy.features is not None and isinstance(contexts, Box | Polytope)
+        with self._transaction(keep=not looks):
             choice, _ = self._considered(contexts)
         self._rng.bit_generator.state = used
         return choice.context if choice.index is None else choice.index
@@ -212,9 +214,12 @@ class Agent:
         observation = Observation(self.agent, int(decision), context, value, attached)
         told: list[News]
         if self._outbox is None:
+            self._make_room()
             told = [self._relay.send(observation)]
         else:
-            told = self._outbox.rewarded(observation, self._adds_up())
+            with self._transaction():
+                self._make_room()
+                told = self._outbox.rewarded(observation, self._adds_up())
         del self._open[decision]
         self._keep(observation)
         return told if len(self._recipients) else []
@@ -236,10 +241,12 @@ class Agent:
             return self._receive_digest(message)
         message = self._relay.check(message)
         observation = self._inbox.check(message)
-        self._make_room()
+        heard = np.isfinite(self._plan.lags[self.agent, observation.origin])
+        if heard and not self._relay.seen(message):
+            self._make_room()
         is_news, onward = self._relay.accept(message)
         if is_news and observation.origin != self.agent:
-            if np.isfinite(self._plan.lags[self.agent, observation.origin]):
+            if heard:
                 self._keep(observation)
             if observation.origin == self._leader and (
                 self._arm is None or observation.round > self._arm.round
@@ -254,9 +261,10 @@ class Agent:
         """
         vector, value = as_vector(context, "a context"), as_reward(y)
         self._check_own(vector[None, :])
-        attachments = self._attachments.with_choice(vector, vector[None, :], 0)
-        self._make_room()
-        self._settle_dimension(len(vector))
+        with self._transaction():
+            attachments = self._attachments.with_choice(vector, vector[None, :], 0)
+            self._settle_dimension(len(vector))
+            self._make_room()
         self._attachments = attachments
         self._keep(Observation(self.agent, 0, frozen(vector), value, attachments.newest))
 
@@ -290,21 +298,23 @@ class Agent:
         return snapshot.restored(data, policy, network)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Go back to what was, if anything raises."""
+    def _transaction(self, *, keep: bool = True) -> Iterator[None]:
+        """Go back to what was if anything raises, or if nothing is to be kept."""
         held = self._arm, self._beliefs, self._inbox.dim
         waiting = self._inbox.observations, self._inbox.digests, self._inbox.waiting
         learnt = None if self._beliefs is None else self._beliefs.state()
         used = self._rng.bit_generator.state
+        done = False
         try:
             yield
-        except BaseException:
-            self._arm, self._beliefs, self._inbox.dim = held
-            self._inbox.observations, self._inbox.digests, self._inbox.waiting = waiting
-            if self._beliefs is not None:
-                self._beliefs.restore(learnt)
-            self._rng.bit_generator.state = used
-            raise
+            done = keep
+        finally:
+            if not done:
+                self._arm, self._beliefs, self._inbox.dim = held
+                self._inbox.observations, self._inbox.digests, self._inbox.waiting = waiting
+                if self._beliefs is not None:
+                    self._beliefs.restore(learnt)
+                self._rng.bit_generator.state = used
 
     def _considered(self, contexts: object) -> tuple[Choice, Attachments]:
         """Learn what has arrived, choose, and work out what goes with the choice."""
@@ -356,7 +366,7 @@ class Agent:
             self._inbox.add(observation)
 
     def _make_room(self) -> None:
-        """Let beliefs that keep sums learn what waits, if that is much; nothing changes if not."""
+        """With features, learn what waits before it is more than `_MOST_PENDING`."""
         full = len(self._inbox.observations) >= _MOST_PENDING
         if self.policy.features is not None and full and self._inbox.dim is not None:
             with self._transaction():
@@ -404,7 +414,7 @@ class Agent:
         if self._inbox.dim is not None:
             return
         self._inbox.settle(dim)
-        self._inbox.observations, self._inbox.digests = self._inbox.fits()
+        self._inbox.drop_misfits()
         if self._arm is not None:
             arm = self._inbox.fitted(self._arm)
             fits = arm is not None and self._inbox.admits(arm.context, self._leader)

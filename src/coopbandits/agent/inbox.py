@@ -110,18 +110,19 @@ class Inbox:
             )
         return None
 
-    def fits(self) -> tuple[list[Observation], dict[int, Digest]]:
-        """Return what came before d was known and fits."""
-        observations = [self.fitted(one) for one in self.observations]
+    def drop_misfits(self) -> None:
+        """Keep only what came before d was known and fits."""
+        fitted = [self.fitted(one) for one in self.observations]
         kept = {}
         for origin, digest in self.digests.items():
             try:
                 kept[origin] = self._sound(digest)
             except RemoteProtocolError:  # it would have been refused, had d been known
                 continue
-        return [
-            one for one in observations if one is not None and self.admits(one.context, one.origin)
-        ], kept
+        self.observations = [
+            one for one in fitted if one is not None and self.admits(one.context, one.origin)
+        ]
+        self.digests, self.waiting = kept, Counter(one.origin for one in self.observations)
 
     def admits(self, context: Array, origin: int) -> bool:
         """Tell whether what a peer sent can be learnt from; a peer makes nothing else raise."""

@@ -51,12 +51,12 @@ class Outbox:
         """Return what to tell of an own observation; `beliefs` where sums are told."""
         say = self.policy.say
         waiting = [*self.waiting, self.variance_ratio[observation.round]]
-        speaks = say.speaks(np.array(waiting))  # a user's own, which may raise
+        # a user's own say and features may raise: nothing is changed before
+        speaks = bool(say.speaks(np.array(waiting)))
+        sums, summaries = self._added(observation, beliefs)
         del self.variance_ratio[observation.round]
-        self.waiting = waiting
-        if beliefs is not None:
-            self._add(observation, beliefs)
-        else:
+        self.waiting, self.sums, self.summaries = waiting, sums, summaries
+        if beliefs is None:
             self.held.append(observation)
         news: list[News] = []
         if speaks and beliefs is not None:
@@ -68,9 +68,13 @@ class Outbox:
             self.waiting, self.held = [], []
         return news
 
-    def _add(self, observation: Observation, beliefs: StatisticsBeliefs) -> None:
+    def _added(
+        self, observation: Observation, beliefs: StatisticsBeliefs | None
+    ) -> tuple[Array, Array]:
+        """Return sums and summaries with one more observation, where sums are told."""
+        if beliefs is None:
+            return self.sums, self.summaries
         rows, summaries = beliefs.rows([observation])
         if not self.sums.size:
-            self.sums, self.summaries = np.zeros(rows.shape[1]), np.zeros(summaries.shape[1])
-        self.sums = self.sums + rows[0]
-        self.summaries = self.summaries + summaries[0]
+            return 0.0 + rows[0], 0.0 + summaries[0]
+        return self.sums + rows[0], self.summaries + summaries[0]
