@@ -7,10 +7,11 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.agent import snapshot
-from coopbandits.errors import StateError
+from coopbandits.errors import ParameterError, StateError
 from coopbandits.features import Exact, Fourier, Nystrom
 from coopbandits.kernels import RBF, Linear
 from coopbandits.policy import plan
+from worlds import eager
 
 NETWORK = cb.Network.complete(3)
 BASIS = Nystrom(np.random.default_rng(5).normal(size=(8, 2)))
@@ -129,3 +130,23 @@ def test_features_of_a_decision_set_are_computed_once_a_decision(make, similarit
     policy = make(kernel=RBF(), similarity=similarity, features=Counted())
     cb.play(problem, policy, rounds=5, engine="sparse")
     assert policy.features.asked.count(21) == 5
+
+
+def test_very_many_actions_can_be_chosen_from_but_not_drawn_at(rng, network):
+    offered = rng.normal(size=(10**5, 1))
+    agent = eager(features=cb.features.Fourier(4)).agent(2, network)
+    agent.reward(agent.decide(offered).id, 1.0)
+    decision = agent.decide(offered)
+    assert np.isfinite(decision.mean)
+    np.testing.assert_array_equal(offered[decision.index], decision.context)
+    kernel, similarity = cb.kernels.RBF(), cb.similarity.Same()
+    sampler = cb.EagerKernelTS(kernel=kernel, similarity=similarity).agent(2, network)
+    with pytest.raises(ParameterError, match=r"one joint draw at 100,000 actions would take"):
+        sampler.decide(offered)
+
+
+def test_a_million_features_are_refused_before_they_are_laid_out(network):
+    policy = eager(kernel=cb.kernels.Linear(), features=cb.features.Exact())
+    agent = policy.agent(2, network)
+    with pytest.raises(ParameterError, match="the statistics of 1,000,000 features would take"):
+        agent.decide(np.zeros((2, 10**6)))

@@ -12,7 +12,7 @@ from coopbandits.act import Act, best_rows, defined, draws, rated
 from coopbandits.agent.attachments import Attachments
 from coopbandits.agent.beliefs import Beliefs
 from coopbandits.agent.continuum import best_point
-from coopbandits.arrays import Array
+from coopbandits.arrays import Array, check_size
 from coopbandits.decision_sets import DecisionSet
 from coopbandits.gp.covariances import drawn
 from coopbandits.gp.posterior import Belief
@@ -82,6 +82,13 @@ def judged(
             drawn=deviations,
         )
 
+    if draws(policy.act):
+        check_size(
+            len(X),
+            len(X),
+            what=f"one joint draw at {len(X):,} actions",
+            advice="offer fewer actions, a continuum, or take a policy that does not draw",
+        )
     belief = beliefs.predict(X, attached)
     knows = belief.count[0] > 0
     if isinstance(offered, np.ndarray):

@@ -12,7 +12,7 @@ import numpy as np
 from coopbandits.act import draws
 from coopbandits.agent.beliefs import Arrays
 from coopbandits.agent.gradients import WeightsSurface
-from coopbandits.arrays import Array, IntArray, short
+from coopbandits.arrays import Array, IntArray, check_size, short
 from coopbandits.errors import NonFiniteError
 from coopbandits.gp.mixture import mixture_root
 from coopbandits.gp.posterior import Belief
@@ -43,6 +43,12 @@ class StatisticsBeliefs:
         self._basis, self.features = policy.features, policy.features.size(policy.kernel, dim)
         self.hypotheses = Hypotheses.of(plan.lags, np.array([agent]), plan.K_z)
         self._sources = self.hypotheses.agents[0]
+        check_size(
+            len(self._sources),
+            Statistics.width(self.features),
+            what=f"the statistics of {self.features:,} features",
+            advice="take fewer features, such as coopbandits.features.Fourier(64)",
+        )
         size = 0 if plan.estimator is None else plan.estimator.summary_size(dim)
         self.sums: Array = np.zeros((len(self._sources), Statistics.width(self.features)))
         self.summaries: Array = np.zeros((len(self._sources), size))

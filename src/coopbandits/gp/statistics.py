@@ -31,6 +31,8 @@ _SMALL = 16
 
 # So large that a bordered row's own diagonal changes nothing.
 CORNER = 1e200
+# So many rows, or as many as there are weights, are asked about at a time.
+_ASKED = 256
 
 # s (…, m), Q (…, m, m), Qᵀb (…, m)
 Spectrum = tuple[Array, Array, Array]
@@ -271,6 +273,21 @@ def solved(
     A: Array, c: Array, asked: Array, logdet: Array, ridge: float
 ) -> tuple[Array, Array, Array]:
     """Return asked·A⁻¹c (B, K), Z = asked·L⁻ᵀ (B, K, D) and log det(A/λ) + `logdet` (B,)."""
+    # a factor with K more rows takes K² numbers: many rows are asked about in turn
+    step = max(_ASKED, c.shape[1])
+    parts = [
+        _solved(A, c, asked[:, start : start + step], logdet, ridge)
+        for start in range(0, max(asked.shape[1], 1), step)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    means, Z, whole = zip(*parts, strict=True)
+    return np.concatenate(means, axis=1), np.concatenate(Z, axis=1), whole[0]
+
+
+def _solved(
+    A: Array, c: Array, asked: Array, logdet: Array, ridge: float
+) -> tuple[Array, Array, Array]:
     (B, D), K = c.shape, asked.shape[1]
     bordered = np.zeros((B, D + K + 1, D + K + 1))
     bordered[:, :D, :D] = A
