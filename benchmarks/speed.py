@@ -125,18 +125,17 @@ def literal_agent(
         agent, width = Careful(v, kernel, policy.ridge), eta
     else:
         agent, width = algorithms.Model(v, kernel, policy.ridge), algorithms.fixed(eta)
-    lags = worked_out.lags[v]
-    heard = np.flatnonzero(np.isfinite(lags))
+    heard, lags = worked_out.lags.row(v)
     seconds, alike, known, offers = 0.0, True, 0, []
     for t in range(1, len(run.actions) + 1):
         offer = problem.round(t, seed)
         offers.append(offer)
-        due = [int(u) for u in heard if t - lags[u] >= 1]
+        due = [(int(u), int(lag)) for u, lag in zip(heard, lags, strict=True) if t - lag >= 1]
         if known + len(due) > most:
             return seconds, t - 1, alike
         start = process_time()
-        for u in due:
-            before = t - 1 - int(lags[u])
+        for u, lag in due:
+            before = t - 1 - lag
             row = offers[before].starts[u] + run.actions[before, u]
             agent.add(u, offers[before].contexts[row], offers[before].rewards[row])
         known += len(due)
@@ -161,7 +160,7 @@ def against_the_twin(problem: Any, policy: cb.Policy, rounds: int, most: int) ->
     Factor.whiten = clocked  # type: ignore[method-assign]
     run, seconds = timed(problem, policy, rounds, 0, engine="exact")
     Factor.whiten = whiten  # type: ignore[method-assign]
-    heard = np.isfinite(plan(policy, problem.network).lags).sum(axis=1)
+    heard = plan(policy, problem.network).lags.sources.counts
     order = np.argsort(heard, kind="stable")
     sample = order[[len(order) // 10, len(order) // 2, -1 - len(order) // 10]]
     row: Row = {"seconds": seconds}
@@ -174,9 +173,10 @@ def against_the_twin(problem: Any, policy: cb.Policy, rounds: int, most: int) ->
         scaled = float(np.median(estimates) * ((heard * float(rounds)) ** 3).sum())
         row |= {f"{name}: seconds": scaled, f"times faster than the {name}": scaled / seconds,
                 f"{name}: same decisions": alike}  # fmt: skip
-    members = np.unique(plan(policy, problem.network).lags, axis=0, return_counts=True)
-    sizes = np.isfinite(members[0]).sum(axis=1)
-    flops = float(8 / 3 * (members[1] * sizes**2 * float(rounds) ** 3).sum())
+    groups = plan(policy, problem.network).lags.groups
+    sizes = np.array([len(sources) for _, sources in groups])
+    members = np.array([len(members) for members, _ in groups])
+    flops = float(8 / 3 * (members * sizes**2 * float(rounds) ** 3).sum())
     return {
         **row,
         "groups": len(sizes),

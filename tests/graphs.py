@@ -8,6 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 import coopbandits as cb
+from coopbandits.network import SparseRows
 
 
 def ego_facebook():
@@ -17,6 +18,11 @@ def ego_facebook():
     if file is None:
         pytest.skip(f"{name} does not lie beside the repository")
     return cb.Network.from_edges(np.loadtxt(file, dtype=np.int64).tolist())
+
+
+def sparse(adjacency):
+    """A matrix of who hears whom, as sparse rows."""
+    return SparseRows.of_matrix(np.asarray(adjacency))
 
 
 def random_graph(rng, agents, density):

@@ -17,7 +17,7 @@ from coopbandits.errors import (
 from coopbandits.protocol.digests import digest_size
 from coopbandits.protocol.messages import message_size
 from reference import formulas
-from worlds import DIM, NETWORKS, eager, news, ragged
+from worlds import DIM, NETWORKS, assert_same_fields, eager, news, ragged
 
 LINEAR = cb.kernels.Linear()
 EXACT = cb.features.Exact()
@@ -35,9 +35,7 @@ def linear(say, **changes):
 
 
 def same_run(one, two):
-    for field in dataclasses.fields(cb.Run):
-        if field.name not in ("engine", "estimates"):
-            np.testing.assert_array_equal(getattr(one, field.name), getattr(two, field.name))
+    assert_same_fields(one, two, but=("engine", "worth"))
 
 
 def steps(agent, rng, count):

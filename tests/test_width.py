@@ -4,12 +4,13 @@ import pytest
 import coopbandits as cb
 from coopbandits.errors import InputError, ParameterError
 from coopbandits.gp.compositions import Hadamard, JointKernel
+from coopbandits.gp.network_kernel import DenseKernel
 from coopbandits.gp.posterior import Posterior
 from reference import formulas
 
 
 def belief_of(kernel, X, y, Q, ridge):
-    posterior = Posterior(JointKernel(kernel, np.ones((1, 1)), Hadamard()), ridge)
+    posterior = Posterior(JointKernel(kernel, DenseKernel(np.ones((1, 1))), Hadamard()), ridge)
     posterior.extend(np.zeros(len(X), dtype=int), X, y)
     return posterior.predict(np.zeros(len(Q), dtype=int), Q)
 

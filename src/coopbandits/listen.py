@@ -1,7 +1,7 @@
 """Whom do I listen to? And so, over which edges does news travel, and when is it known?
 
-An answer gives the lag matrix of a network, [v, v'] the rounds after which v knows what v' saw
-(inf: v does not listen to v'), and the edges that its messages use.
+An answer gives the lags of a network, the rounds after which v knows what v' saw, for those whom v
+listens to, and the edges that its messages use.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ import numpy as np
 
 from coopbandits.arrays import Array, as_count
 from coopbandits.errors import ParameterError
-from coopbandits.network import Network
-from coopbandits.network.lags import lags
+from coopbandits.network import Lags, Network, SparseRows
+from coopbandits.network.sparse_rows import check_dense
 
 
 @runtime_checkable
@@ -22,8 +22,8 @@ class Listen(Protocol):
     pooled: ClassVar[bool]
     """Whether all agents are one that takes many actions, so that one bound holds for all."""
 
-    def lags(self, network: Network, ttl: int) -> Array:
-        """Return the lag matrix: (V, V), inf where an agent is not listened to."""
+    def lags(self, network: Network, ttl: int) -> Lags | Array:
+        """Return the lags: sparse, or (V, V) with inf where an agent is not listened to."""
         ...
 
     def carrier(self, network: Network) -> Network:
@@ -37,13 +37,14 @@ class Myself:
 
     pooled: ClassVar[bool] = False
 
-    def lags(self, network: Network, ttl: int) -> Array:
-        """Return 1 on the diagonal, inf elsewhere."""
-        return np.where(np.eye(len(network), dtype=np.bool_), 1.0, np.inf)
+    def lags(self, network: Network, ttl: int) -> Lags:
+        """Return 1 for each agent itself."""
+        everyone = np.arange(len(network))
+        return Lags(SparseRows(np.arange(len(network) + 1), everyone), np.ones_like(everyone))
 
     def carrier(self, network: Network) -> Network:
         """Return a network without edges."""
-        return Network(np.zeros_like(network.adjacency), directed=False)
+        return Network.from_edges([], agents=len(network))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,10 @@ class Clique:
 
     pooled: ClassVar[bool] = False
 
-    def lags(self, network: Network, ttl: int) -> Array:
-        """Return the lags within each clique, inf across."""
-        labels = network.clique_cover(ttl).labels
-        return np.where(labels[:, None] == labels[None, :], lags(network, ttl), np.inf)
+    def lags(self, network: Network, ttl: int) -> Lags:
+        """Return the lags within each clique."""
+        labels, within = network.clique_cover(ttl).labels, network.lags(ttl)
+        return within.kept(labels[within.sources.rows] == labels[within.sources.agents])
 
     def carrier(self, network: Network) -> Network:
         """Return the network itself: shortest paths may leave the clique."""
@@ -68,9 +69,9 @@ class Neighbourhood:
 
     pooled: ClassVar[bool] = False
 
-    def lags(self, network: Network, ttl: int) -> Array:
+    def lags(self, network: Network, ttl: int) -> Lags:
         """Return the lags within γ."""
-        return lags(network, ttl)
+        return network.lags(ttl)
 
     def carrier(self, network: Network) -> Network:
         """Return the network itself."""
@@ -86,12 +87,13 @@ class Centre:
 
     pooled: ClassVar[bool] = False
 
-    def lags(self, network: Network, ttl: int) -> Array:
-        """Return the lags of the centres, and 1 on the diagonal."""
+    def lags(self, network: Network, ttl: int) -> Lags:
+        """Return the lags of the centres, and 1 for each agent itself."""
         is_centre = np.zeros(len(network), dtype=np.bool_)
         is_centre[network.centres(ttl).indices] = True
-        heard = is_centre[:, None] | np.eye(len(network), dtype=np.bool_)
-        return np.where(heard, lags(network, ttl), np.inf)
+        within = network.lags(ttl)
+        rows = within.sources.rows
+        return within.kept(is_centre[rows] | (rows == within.sources.agents))
 
     def carrier(self, network: Network) -> Network:
         """Return the network itself."""
@@ -113,11 +115,14 @@ class Everyone:
         if as_count(self.lag, "lag", least=0) > 1:
             raise ParameterError(f"lag must be 0 or 1, got {self.lag!r}")
 
-    def lags(self, network: Network, ttl: int) -> Array:
+    def lags(self, network: Network, ttl: int) -> Lags:
         """Return `lag` for agents whose turn is earlier, 1 for the others."""
-        turn = np.arange(len(network))
-        return np.where(turn[None, :] < turn[:, None], float(self.lag), 1.0)
+        V = len(network)
+        check_dense(V, "what everyone hears of everyone", "let agents listen to a Neighbourhood")
+        turn = np.arange(V)
+        rounds = np.where(turn[None, :] < turn[:, None], self.lag, 1)
+        return Lags(SparseRows(np.arange(V + 1) * V, np.tile(turn, V)), rounds.reshape(-1))
 
     def carrier(self, network: Network) -> Network:
         """Return the complete network: everyone tells everyone directly."""
-        return Network.complete(len(network))
+        return Network.complete(len(network)).without(*network.left)

@@ -18,7 +18,6 @@ from coopbandits.arms import ActiveDimensions
 from coopbandits.arrays import (
     CAME_LATER,
     Array,
-    BoolArray,
     IntArray,
     as_count,
     as_positive,
@@ -28,10 +27,11 @@ from coopbandits.arrays import (
 from coopbandits.errors import ParameterError, StateError
 from coopbandits.features import Basis, Exact, Leading, Remembered, as_basis, is_finite
 from coopbandits.gp.compositions import Composition, Hadamard, JointKernel, composition
+from coopbandits.gp.network_kernel import ClusterKernel, NetworkKernel
 from coopbandits.kernels import Kernel, Product, Sum
 from coopbandits.listen import Listen
-from coopbandits.network import Network, as_network
-from coopbandits.network.lags import lags
+from coopbandits.network import Lags, Network, as_network
+from coopbandits.network.lags import as_lags
 from coopbandits.say import Everything, Say
 from coopbandits.similarity import (
     ArmNetwork,
@@ -139,8 +139,8 @@ class Policy:
                 "the kernel itself"
             )
 
-    def agent(self, agent: int, network: Network, *, seed: int = 0) -> "Agent":
-        """Make one agent of a network, to be used outside a simulation."""
+    def agent(self, agent: int | str, network: Network, *, seed: int = 0) -> "Agent":
+        """Make one agent of a network, by number or name, to be used outside a simulation."""
         from coopbandits.agent import Agent  # noqa: PLC0415 (an agent knows its policy)
 
         return Agent(self, network, agent, seed=seed)
@@ -152,14 +152,18 @@ class Policy:
     @property
     def fingerprint(self) -> str:
         """A hash of all answers, in any process; the name is no answer."""
+        return sha256(f"[{','.join(self.answers.values())}]".encode()).hexdigest()
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """Each answer, spelled out so that equal ones, and only these, give equal text."""
         named = {one.name: getattr(self, one.name) for one in fields(self)}
         del named["name"]
         if self.features is None:  # as before there were any
             del named["features"]
         if isinstance(self.say, Everything):
             del named["say"]
-        answers = list(named.values())
-        return sha256(_canonical(answers).encode()).hexdigest()
+        return {name: _canonical(value) for name, value in named.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +176,8 @@ class Plan:
         basis: What features are, where a policy has them; asked once a decision.
         estimator: What estimates K_z; None where K_z is given.
         frozen: Whether K_z between two observations is settled by what travels with them.
-        lags: (V, V), [v, v'] the rounds after which v learns what v' saw; inf where v never does,
-            because it does not listen to v' or because K_z makes v' a stranger.
+        listens: The rounds after which v knows what v' saw, for all whom v listens to.
+        lags: The same for those from whom v learns: not if K_z makes them strangers.
         union_bound: (V,) for how many agents v's width must hold at once: V; 1 if v learns from
             nobody else, or if all agents are one.
         leaders: (V,) whom v follows, −1 for nobody.
@@ -187,7 +191,8 @@ class Plan:
     basis: Basis | None
     estimator: Estimator | None
     frozen: bool
-    lags: Array
+    listens: Lags
+    lags: Lags
     union_bound: IntArray
     leaders: IntArray
     leader_lags: Array
@@ -195,8 +200,8 @@ class Plan:
     in_turn: bool
 
     @property
-    def K_z(self) -> Array | None:
-        """(V, V) where it is given; None where it is estimated."""
+    def K_z(self) -> NetworkKernel | None:
+        """Between agents, where it is given; None where it is estimated."""
         if self.estimator is not None:
             return None
         assert isinstance(self.kernel, JointKernel)
@@ -204,9 +209,16 @@ class Plan:
 
     @cached_property
     def similarity(self) -> Array:
-        """(V, V) K_z as it is given, 0 between those who do not learn from each other."""
+        """(n,) K_z as it is given, of each pair of `listens`; 0 between strangers."""
         assert self.K_z is not None
-        return frozen(np.where(np.isfinite(self.lags), self.K_z, 0.0))
+        pairs = self.listens.sources
+        rows, agents = pairs.rows, pairs.agents
+        if self.lags is self.listens:
+            return frozen(self.K_z.between(rows, agents))
+        worth = np.zeros(len(agents))
+        learnt = self.lags.sources.places(rows, agents) >= 0
+        worth[learnt] = self.K_z.between(rows[learnt], agents[learnt])
+        return frozen(worth)
 
     @property
     def estimates(self) -> bool:
@@ -225,12 +237,13 @@ def plan(policy: Policy, network: Network) -> Plan:
 
 @lru_cache(maxsize=8)
 def _worked_out(policy: Policy, network: Network) -> Plan:
+    whole, V = network.whole, len(network)  # all that ever was: who left told something
     joint = composition(policy.compose)
-    heard = policy.listen.lags(network, policy.ttl)
-    in_turn = bool((heard == 0).any())
+    heard = as_lags(policy.listen.lags(whole, policy.ttl), V)
+    in_turn = bool((heard.rounds == 0).any())
     if in_turn and policy.features is not None:
         raise ParameterError("agents that take turns within a round (lag=0) take no features=")
-    prior = JointKernel(policy.kernel, frozen(np.eye(len(network))), joint)
+    prior = JointKernel(policy.kernel, ClusterKernel(frozen(np.arange(V))), joint)
     kernel: JointKernel | FrozenKernel = prior
     estimator, is_frozen = None, False
     basis = None if policy.features is None else Remembered(policy.features)
@@ -240,7 +253,7 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
                 "agents that take turns within a round (lag=0) need a K_z that is given; take "
                 "lag=1, or a given similarity"
             )
-        learner, learnt = _coarse(policy, basis).learner(policy.kernel, network), heard
+        learner, learnt = _coarse(policy, basis).learner(policy.kernel, whole), heard
         estimator = Estimator(policy.similarity, learner, joint)
         is_frozen = policy.similarity.refresh == "frozen"
         if is_frozen:
@@ -251,28 +264,40 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
                 )
             kernel = FrozenKernel(policy.kernel, learner, joint)
     else:
-        prior = kernel = joint_kernel(policy.kernel, policy.similarity, network, joint)
-        learnt = _without_strangers(heard, prior.related)
-    alone = np.isfinite(learnt).sum(axis=1) == 1
+        prior = kernel = joint_kernel(policy.kernel, policy.similarity, whole, joint)
+        learnt = _without_strangers(heard, prior)
+    alone = learnt.sources.counts == 1
     carrier = policy.listen.carrier(network)
-    leaders = policy.act.leaders(network, policy.ttl)
+    leaders = policy.act.leaders(whole, policy.ttl)
     _check_say(policy, follows=bool((leaders >= 0).any()), is_frozen=is_frozen)
-    # an agent hears of its leader as messages travel, or at once if it is told at once
-    arrival = np.minimum(lags(carrier, policy.ttl), heard)
-    arrival = arrival[np.arange(len(network)), np.maximum(leaders, 0)]
     return Plan(
         prior=prior,
         kernel=kernel,
         basis=basis,
         estimator=estimator,
         frozen=is_frozen,
-        lags=frozen(learnt),
-        union_bound=frozen(np.where(alone | policy.listen.pooled, 1, len(network))),
+        listens=heard,
+        lags=learnt,
+        union_bound=frozen(np.where(alone | policy.listen.pooled, 1, V)),
         leaders=frozen(leaders),
-        leader_lags=frozen(np.where(leaders >= 0, arrival, np.inf)),
+        leader_lags=frozen(_leader_lags(policy, network, leaders, heard)),
         carrier=carrier,
         in_turn=in_turn,
     )
+
+
+def _leader_lags(policy: Policy, network: Network, leaders: IntArray, heard: Lags) -> Array:
+    """Return after how many rounds each agent hears of its leader, inf for who has none: (V,).
+
+    As messages travel, or at once if it is told at once.
+    """
+    arrival = np.full(len(leaders), np.inf)
+    led = np.flatnonzero(leaders >= 0)
+    if led.size:
+        travel = policy.listen.carrier(network.whole).lags(policy.ttl)
+        pairs = led, leaders[led]
+        arrival[led] = np.minimum(travel.between(*pairs), heard.between(*pairs))
+    return arrival
 
 
 def _check_say(policy: Policy, *, follows: bool, is_frozen: bool) -> None:
@@ -305,29 +330,23 @@ def _coarse(policy: Policy, basis: Basis | None) -> Learnt:
     return similarity
 
 
-def _without_strangers(heard: Array, related: BoolArray) -> Array:
+def _without_strangers(heard: Lags, kernel: JointKernel) -> Lags:
     """Drop from each row the agents whom no chain of related agents links to the row's own.
 
-    Where it is arms of agents that are related, (V·A, V·A), a chain may begin and end at any arm.
+    Where it is arms of agents that are related, a chain may begin and end at any arm.
     """
-    from scipy.sparse import csr_array  # noqa: PLC0415
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
-    learnt = np.full_like(heard, np.inf)
-    arms = np.arange(len(related) // len(heard))
-    parts: dict[bytes, tuple[IntArray, IntArray]] = {}
-    for agent, row in enumerate(np.isfinite(heard)):
-        if row.tobytes() not in parts:
-            members = np.flatnonzero(row)
-            rows = (members[:, None] * len(arms) + arms).ravel()
-            links = csr_array(related[np.ix_(rows, rows)].astype(np.int8))
-            labels = connected_components(links, directed=False)[1].astype(np.int64)
-            parts[row.tobytes()] = members, labels.reshape(len(members), len(arms))
-        members, labels = parts[row.tobytes()]
-        own = labels[np.searchsorted(members, agent)]
-        mine = members[np.isin(labels, own).any(axis=1)]
-        learnt[agent, mine] = heard[agent, mine]
-    return learnt
+    sources, parts = heard.sources, kernel.parts
+    if parts is not None:
+        kept = parts[sources.rows] == parts[sources.agents]
+        return heard if kept.all() else heard.kept(kept)
+    kept = np.zeros(len(sources.agents), dtype=np.bool_)
+    for members, agents in heard.groups:
+        labels = kernel.linked(agents)
+        for agent in members.tolist():
+            own = labels[np.searchsorted(agents, agent)]
+            start = sources.starts[agent]
+            kept[start : start + len(agents)] = np.isin(labels, own).any(axis=1)
+    return heard if kept.all() else heard.kept(kept)
 
 
 def _canonical(value: Any) -> str:

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,14 +32,19 @@ from coopbandits.engines import (
 )
 from coopbandits.engines.exchange import Exchange
 from coopbandits.errors import ParameterError, ShapeError
-from coopbandits.network import Network, as_network
+from coopbandits.network import Network, SparseRows, as_network
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Round
 from coopbandits.protocol.links import Links
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 # What `Run.actions` says where there is no index: the agent was away, or chose a point.
 AWAY, POINT = -1, -2
+# Of more agents, matrices of who hears whom are sparse.
+MOST_SHOWN = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +65,10 @@ class Run:
         lost: (T,) messages that were lost on an edge.
         missed: (T,) messages that came to an agent that was away.
         engine: What computed the decisions; of `sparse` also which computation it was.
-        listens: (V, V) whether v hears of what u does, [v, u].
-        estimates: The rounds in which some agent's K_z changed, with what each agent took the
-            others' news to be worth from then on, (V, V); `similarity(t)` reads it.
+        network: The agents.
+        sources: Whom each agent hears of, as sparse rows.
+        worth: The rounds in which some agent's K_z changed, with what agents took others' news to
+            be worth from then on, for each pair of `sources`, (n,); `similarity(t)` reads it.
         contexts: (T, V, d) the chosen points, on a continuum, NaN where an agent was away; None on
             finite sets, where `actions` says it.
     """
@@ -75,8 +83,9 @@ class Run:
     lost: IntArray
     missed: IntArray
     engine: str
-    listens: BoolArray
-    estimates: tuple[tuple[int, Array], ...] = ()
+    network: Network
+    sources: SparseRows
+    worth: tuple[tuple[int, Array], ...] = ()
     contexts: Array | None = None
 
     def __repr__(self) -> str:
@@ -96,16 +105,42 @@ class Run:
         """(T, V) where an agent was away."""
         return self.actions == AWAY
 
-    def similarity(self, t: int) -> Array:
+    def regret_of(self, agent: int | str) -> Array:
+        """Return the regret of one agent, by number or name, in each round: (T,)."""
+        return self.regret[:, self.network.index(agent)]
+
+    @cached_property
+    def listens(self) -> "BoolArray | csr_array":
+        """(V, V) whether v hears of what u does, [v, u]; sparse above 2,000 agents."""
+        return self._laid_out(np.ones(len(self.sources.agents), dtype=np.bool_))
+
+    @property
+    def estimates(self) -> "tuple[tuple[int, Array | csr_array], ...]":
+        """The rounds in which some agent's K_z changed, with `similarity` from then on."""
+        return tuple((since, self._laid_out(worth)) for since, worth in self.worth)
+
+    def similarity(self, t: int) -> Any:
         """Return what agents took each other's news to be worth in round t: (V, V), read-only.
 
         [v, u] is v's own K_z(v, u), 0 where v does not learn from u. A learnt one is 1 for v itself
         and 0 for all others before v has heard anything; a frozen one is that between the latest
-        message of each and v's own.
+        message of each and v's own. Up to 2,000 agents it is an array; above, a sparse matrix
+        (`scipy.sparse.csr_array`), of which `similarity(t)[[v]].toarray()` is one row.
         """
         round_ = as_count(t, "t", most=len(self.regret))
-        found = [K_z for since, K_z in self.estimates if since <= round_]
-        return found[-1]
+        found = [worth for since, worth in self.worth if since <= round_]
+        return self._laid_out(found[-1])
+
+    def _laid_out(self, values: Any) -> Any:
+        """Lay out a value of each pair of `sources`."""
+        V = len(self.sources)
+        if V <= MOST_SHOWN:
+            whole = np.zeros((V, V), dtype=values.dtype)
+            whole[self.sources.rows, self.sources.agents] = values
+            return frozen(whole)
+        from scipy.sparse import csr_array  # noqa: PLC0415 (heavy)
+
+        return csr_array((values, self.sources.agents, self.sources.starts), shape=(V, V))
 
 
 def play(
@@ -151,12 +186,14 @@ def play(
         player, outcomes = _on_continuum(problem, policy, T, seed, engine, limit, links)
     else:
         player, outcomes = _on_finite_sets(problem, policy, T, seed, engine, limit, links, laziness)
+    listens = player.listens
+    sources = listens if isinstance(listens, SparseRows) else SparseRows.of_matrix(listens)
     shape = (T, len(problem.network))
     regret, rewards = np.empty(shape), np.empty(shape)
     actions = np.empty(shape, dtype=np.int64)
     contexts: list[Array] = []
     traffic = np.zeros((T, 6), dtype=np.int64)
-    estimates: list[tuple[int, Array]] = []
+    worth: list[tuple[int, Array]] = []
     refreshes = 0
     for t, outcome in enumerate(outcomes, start=1):
         there = outcome.there
@@ -171,7 +208,7 @@ def play(
             traffic[t - 1, 2:] = fate.delivered, fate.late, fate.lost, fate.missed
         if t == 1 or player.refreshes > refreshes:
             refreshes = player.refreshes
-            estimates.append((t, frozen(player.similarity())))
+            worth.append((t, frozen(_by_pair(player.similarity(), sources))))
         if on_round is not None:
             on_round(t)
     messages, sizes, delivered, late, lost, missed = traffic.T.copy()
@@ -186,10 +223,16 @@ def play(
         lost=frozen(lost),
         missed=frozen(missed),
         engine=player.name,
-        listens=frozen(player.listens),
-        estimates=tuple(estimates),
+        network=problem.network,
+        sources=sources,
+        worth=tuple(worth),
         contexts=frozen(np.array(contexts)) if contexts else None,
     )
+
+
+def _by_pair(worth: Array, sources: SparseRows) -> Array:
+    """Take the pairs of `sources` from a (V, V) array, where an algorithm returns one: (n,)."""
+    return worth[sources.rows, sources.agents] if worth.ndim == 2 else worth
 
 
 def _check(
@@ -198,7 +241,13 @@ def _check(
     """Check what a run is made of."""
     if isinstance(problem, type) or not isinstance(problem, Problem | Continuum):
         raise ParameterError(f"{short(problem)} is no problem; coopbandits.problems makes some")
-    as_network(problem.network)
+    left = as_network(problem.network).left
+    if left or problem.network.whole is not problem.network:
+        gone = f"agent {problem.network.called(left[0])} has" if left else "some edges have"
+        raise ParameterError(
+            f"{gone} left this network; play on network.whole, all that ever was, with links= that "
+            "say who is away and which edges are down from when on"
+        )
     if problem.horizon is not None:
         as_count(problem.horizon, "the problem's horizon")
     if isinstance(policy, type) or not isinstance(policy, Policy | Algorithm):

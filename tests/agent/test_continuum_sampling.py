@@ -7,6 +7,7 @@ from scipy.stats import ks_2samp
 import coopbandits as cb
 from coopbandits.features import Exact, Fourier, Nystrom
 from coopbandits.gp.compositions import Hadamard, JointKernel
+from coopbandits.gp.network_kernel import DenseKernel
 from coopbandits.gp.posterior import Posterior
 from coopbandits.gp.sample_path import path_from_posterior, path_from_weights
 from coopbandits.kernels import RBF, Linear, Matern
@@ -53,7 +54,7 @@ def test_points_are_chosen_as_often_as_they_are_the_best(features):
 
 @pytest.mark.parametrize("K_x", [RBF(0.7), Matern(2.5), RBF() + Linear()], ids=repr)
 def test_a_drawn_functions_slopes_are_its_differences(rng, K_x):
-    kernel = JointKernel(K_x, np.array([[1.0, 0.4], [0.4, 1.0]]), Hadamard())
+    kernel = JointKernel(K_x, DenseKernel(np.array([[1.0, 0.4], [0.4, 1.0]])), Hadamard())
     posterior = Posterior(kernel, 0.3)
     posterior.extend(np.array([0, 1, 1]), rng.normal(size=(3, 2)), rng.normal(size=3))
     reference = Nystrom(rng.normal(size=(6, 2)))
@@ -74,7 +75,7 @@ def test_a_drawn_functions_slopes_are_its_differences(rng, K_x):
 def test_what_a_reference_sample_does_not_hold_is_drawn_too(rng):
     """Far from the reference nothing is known of f: its draws have the prior's variance."""
     own = 0.8
-    kernel = JointKernel(RBF(0.5), np.array([[own]]), Hadamard())
+    kernel = JointKernel(RBF(0.5), DenseKernel(np.array([[own]])), Hadamard())
     basis = Nystrom(R)
     X = np.array([[-1.0], [-0.3], [0.4], [7.0]])
     phi = basis.features(kernel.kernel, X)

@@ -13,6 +13,7 @@ from coopbandits.baselines.consensus_ucb import consensus_matrix
 from coopbandits.engines import Simulation
 from coopbandits.errors import SimilarityError
 from coopbandits.gp.compositions import Hadamard, JointKernel
+from coopbandits.gp.network_kernel import DenseKernel
 from coopbandits.gp.posterior import Posterior
 from reference import social
 from worlds import NETWORKS
@@ -98,7 +99,9 @@ def test_one_step_may_be_what_no_kernel_says():
         K_z = similarity.matrix(network)
         said = []
         for y in np.eye(2):
-            posterior = Posterior(JointKernel(cb.kernels.Linear(), K_z, Hadamard()), 0.1)
+            posterior = Posterior(
+                JointKernel(cb.kernels.Linear(), DenseKernel(K_z), Hadamard()), 0.1
+            )
             posterior.extend(np.arange(2), np.ones((2, 1)), y)
             said.append(posterior.predict(np.arange(2), np.ones((2, 1))).mean)
         assert smallest(np.array(said)) > -1e-12
@@ -129,7 +132,7 @@ def test_one_discounted_step_is_the_laplacian_kernel_where_p_has_no_negative_eig
         K_z + ridge * np.eye(V), ridge * largest / (kappa * q) * laplacian, rtol=1e-9, atol=1e-12
     )
     y = np.random.default_rng(1).normal(size=V)
-    posterior = Posterior(JointKernel(cb.kernels.Linear(), K_z, Hadamard()), ridge)
+    posterior = Posterior(JointKernel(cb.kernels.Linear(), DenseKernel(K_z), Hadamard()), ridge)
     posterior.extend(np.arange(V), np.ones((V, 1)), y)
     np.testing.assert_allclose(
         posterior.predict(np.arange(V), np.ones((V, 1))).mean, q * P @ y, rtol=1e-8
@@ -145,7 +148,9 @@ def test_averaging_with_everyone_at_once_is_the_kernel_of_one_function():
     player = cb.ConsensusUCB(kappa=(V - 1) / V).player(
         Simulation(network=network, contexts=np.eye(K), rounds=12, seed=2)
     )
-    same = JointKernel(cb.kernels.Linear(), cb.similarity.Same().matrix(network), Hadamard())
+    same = JointKernel(
+        cb.kernels.Linear(), DenseKernel(cb.similarity.Same().matrix(network)), Hadamard()
+    )
     posterior = Posterior(same, ridge)
     for t in range(1, 13):
         offer = problem.round(t, 2)

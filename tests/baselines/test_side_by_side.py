@@ -6,6 +6,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.baselines.side_by_side import SideBySide
 from coopbandits.gp.compositions import Hadamard, JointKernel
+from coopbandits.gp.network_kernel import DenseKernel
 from coopbandits.gp.posterior import Posterior
 
 
@@ -13,7 +14,7 @@ from coopbandits.gp.posterior import Posterior
 def test_any_agents_learn_at_any_time_as_each_would_by_itself(rng, kernel):
     V, d, K = 4, 3, 5
     many = SideBySide(kernel, 0.4, agents=V, dim=d)
-    joint = JointKernel(kernel, np.eye(1), Hadamard())
+    joint = JointKernel(kernel, DenseKernel(np.eye(1)), Hadamard())
     each = [Posterior(joint, 0.4) for _ in range(V)]
     zeros = np.zeros(K, dtype=np.int64)
     for step in range(45):  # some agents pass the end of a panel, others do not

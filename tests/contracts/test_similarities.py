@@ -18,6 +18,8 @@ def made_for(network):
         similarity.Known(matrix=np.full((V, V), 0.5) + 0.5 * np.eye(V)),
         similarity.Known(contexts=network_contexts(V), kernel=kernels.Matern(nu=1.5)),
         similarity.Clusters(np.arange(V) % 3),
+        similarity.Clusters({str(v): "ab"[v % 2] for v in range(V + 3)}),
+        similarity.LowRank(network_contexts(V), own=0.3),
         similarity.Laplacian(0.4),
         similarity.ArmNetwork(np.kron(np.full((V, V), 0.5) + 0.5 * np.eye(V), np.eye(2)), arms=2),
     ]
@@ -46,6 +48,22 @@ class TestEverySimilarity:
         np.testing.assert_array_equal(K_z, K_z.T)
         assert np.linalg.eigvalsh(K_z)[0] > -1e-12
         assert (np.diag(K_z) > 0).all()
+
+    def test_says_the_same_by_blocks_pair_by_pair_and_as_a_matrix(self, name, index, rng):
+        network = NETWORKS[name]
+        value = made_for(network)[index]
+        K_z, V = value.matrix(network), len(network)
+        kernel = similarity.network_kernel(value, network)
+        assert len(kernel) == V
+        rows, columns = rng.integers(V, size=2 * V), rng.integers(V, size=V)
+        exact = {"rtol": 1e-12, "atol": 1e-14}
+        np.testing.assert_allclose(kernel.block(rows, columns), K_z[np.ix_(rows, columns)], **exact)
+        pairs = rows, rng.permutation(rows)
+        np.testing.assert_allclose(kernel.between(*pairs), K_z[pairs], **exact)
+        np.testing.assert_allclose(kernel.own(rows), np.diagonal(K_z)[rows], **exact)
+        if kernel.parts is not None:
+            alike = kernel.parts[:, None] == kernel.parts
+            np.testing.assert_array_equal(alike, K_z != 0)
 
     def test_hands_out_a_read_only_matrix_that_is_always_the_same(self, name, index):
         network = NETWORKS[name]

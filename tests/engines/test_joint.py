@@ -50,7 +50,7 @@ def test_mean_deviation_and_determinant_are_those_of_the_factor(name, ridge):
         rows = offer.starts + rng.integers(offer.sizes)
         record.add(t, everyone, offer, rows, offer.contexts)
         for v in range(V):
-            heard = np.flatnonzero(np.isfinite(worked_out.lags[v]))
+            heard = worked_out.lags.sources[v]
             own[v].extend(heard, offer.contexts[rows[heard]], offer.rewards[rows[heard]])
 
 

@@ -11,6 +11,7 @@ from coopbandits.engines.lazy import LazyStatistics
 from coopbandits.engines.recursive import RecursiveRegression
 from coopbandits.errors import ParameterError
 from coopbandits.features import Exact, Fourier, Nystrom, reference
+from coopbandits.gp.network_kernel import DenseKernel
 from coopbandits.kernels import RBF, Linear, Matern
 from coopbandits.policy import plan
 from coopbandits.similarity.hypotheses import Hypotheses
@@ -170,7 +171,7 @@ def test_beliefs_are_those_of_all_news_but_the_newest_of_others(similarity, monk
         afresh_now.clear()
         learn(self, t, record)
         regression = self._regression
-        mine = BASES["nystrom"].features(RBF(), record.observed[t - 2])
+        mine = record.features
         phi = rng.normal(size=(len(mine), 3, 6))
         mean, variance, _ = regression.ask(phi, joint=False)
         for views, lags, rotated in self._batches:
@@ -321,7 +322,8 @@ def test_of_a_given_similarity_with_many_parts_the_askers_row_is_kept(rng):
     known = cb.similarity.Known(contexts=z, kernel=cb.kernels.RBF())
     policy = cb.EagerKernelUCB(kernel=cb.kernels.RBF(), similarity=known)
     truth = known.matrix(network)
-    found = Hypotheses.of(plan(policy, network).lags, np.arange(30), truth, most=5)
+    lags, everyone = plan(policy, network).lags, np.arange(30)
+    found = Hypotheses.of(lags, everyone, DenseKernel(truth), most=5)
     assert found.U.shape[2] == 5
     for v in range(30):
         heard = found.heard[v]
@@ -329,6 +331,6 @@ def test_of_a_given_similarity_with_many_parts_the_askers_row_is_kept(rng):
         K_z = U @ U.T + np.diag(delta)
         assert np.allclose(np.diagonal(K_z), 1.0)
         assert np.allclose(K_z[found.me[v]], truth[v, agents])
-    whole = Hypotheses.of(plan(policy, network).lags, np.arange(30), truth)
+    whole = Hypotheses.of(lags, everyone, DenseKernel(truth))
     assert whole.U.shape[2] > 5, "without a limit nothing is left out"
     assert not whole.delta.any()

@@ -4,6 +4,7 @@ import pytest
 
 from coopbandits.errors import ParameterError
 from coopbandits.gp.compositions import Hadamard, JointKernel
+from coopbandits.gp.network_kernel import DenseKernel
 from coopbandits.gp.posterior import Posterior
 from coopbandits.kernels import RBF, Linear, Matern
 from reference import formulas
@@ -37,7 +38,7 @@ def closed_form(kernel, u, X, y, ridge, v, Q):
 )
 @pytest.mark.parametrize("K_x", KERNELS, ids=repr)
 def test_extending_in_any_batches_matches_the_paper_formula(rng, K_z, K_x, batches):
-    kernel, ridge = JointKernel(K_x, K_z, Hadamard()), 0.5
+    kernel, ridge = JointKernel(K_x, DenseKernel(K_z), Hadamard()), 0.5
     u, X, y = data(rng, 300)
     v, Q, _ = data(rng, 9)
     posterior = Posterior(kernel, ridge)
@@ -60,7 +61,7 @@ def own_covariances(kernel, u, X, ridge, v, Q):
 
 @pytest.mark.parametrize("K_x", KERNELS, ids=repr)
 def test_covariances_are_those_of_each_agents_own_queries(rng, K_z, K_x):
-    kernel, ridge = JointKernel(K_x, K_z, Hadamard()), 0.5
+    kernel, ridge = JointKernel(K_x, DenseKernel(K_z), Hadamard()), 0.5
     u, X, y = data(rng, 40)
     v, Q = np.array([2, 0, 2, 4, 2, 0]), rng.normal(size=(6, 3))
     posterior = Posterior(kernel, ridge)
@@ -76,7 +77,7 @@ def test_covariances_are_those_of_each_agents_own_queries(rng, K_z, K_x):
 
 
 def test_covariances_know_an_agents_own_part_of_the_newest_observations(rng, K_z):
-    kernel, ridge = JointKernel(RBF(), K_z, Hadamard()), 0.3
+    kernel, ridge = JointKernel(RBF(), DenseKernel(K_z), Hadamard()), 0.3
     u, X, y = data(rng, 30)
     v, Q = np.repeat(np.arange(5), 3), rng.normal(size=(15, 3))
     known = rng.random((5, 10)) < 0.5
@@ -84,7 +85,7 @@ def test_covariances_know_an_agents_own_part_of_the_newest_observations(rng, K_z
     posterior = Posterior(kernel, ridge)
     posterior.extend(u[:20], X[:20], y[:20])
     newest = posterior.look_ahead(u[20:], X[20:], y[20:])
-    belief = newest.believe(posterior.project(v, Q), known, joint=True)
+    belief = newest.believe(posterior.project(v, Q), np.arange(len(known)), known, joint=True)
     for agent in range(5):
         mine = np.append(np.arange(20), 20 + np.flatnonzero(known[agent]))
         at = v == agent
@@ -95,7 +96,7 @@ def test_covariances_know_an_agents_own_part_of_the_newest_observations(rng, K_z
 
 @pytest.mark.parametrize("n", [1, 127, 128, 300])
 def test_coefficients_solve_for_what_is_left_of_the_rewards(rng, K_z, n):
-    kernel, ridge = JointKernel(RBF(), K_z, Hadamard()), 0.5
+    kernel, ridge = JointKernel(RBF(), DenseKernel(K_z), Hadamard()), 0.5
     u, X, y = data(rng, n)
     posterior = Posterior(kernel, ridge)
     for part in np.array_split(np.arange(n), 3):
@@ -108,7 +109,7 @@ def test_coefficients_solve_for_what_is_left_of_the_rewards(rng, K_z, n):
 
 
 def test_without_observations_the_belief_is_the_prior(rng, K_z):
-    kernel = JointKernel(Linear(), K_z, Hadamard())
+    kernel = JointKernel(Linear(), DenseKernel(K_z), Hadamard())
     v, Q, _ = data(rng, 4)
     belief = Posterior(kernel, 1.0).predict(v, Q)
     np.testing.assert_array_equal(belief.mean, 0)
@@ -118,7 +119,7 @@ def test_without_observations_the_belief_is_the_prior(rng, K_z):
 
 @pytest.mark.parametrize("known_to_all", [0, 1, 40, 130, 200])
 def test_each_agent_sees_its_own_part_of_the_newest_observations(rng, K_z, known_to_all):
-    kernel, ridge = JointKernel(RBF(), K_z, Hadamard()), 0.3
+    kernel, ridge = JointKernel(RBF(), DenseKernel(K_z), Hadamard()), 0.3
     u, X, y = data(rng, known_to_all + 12)
     v, Q = np.repeat(np.arange(5), 3), rng.normal(size=(15, 3))
     known = rng.random((5, 12)) < 0.5
@@ -127,7 +128,7 @@ def test_each_agent_sees_its_own_part_of_the_newest_observations(rng, K_z, known
     past, newest = np.split(np.arange(known_to_all + 12), [known_to_all])
     posterior.extend(u[past], X[past], y[past])
     ahead = posterior.look_ahead(u[newest], X[newest], y[newest])
-    belief = ahead.believe(posterior.project(v, Q), known)
+    belief = ahead.believe(posterior.project(v, Q), np.arange(len(known)), known)
     for agent in range(5):
         mine = np.concatenate([past, newest[known[agent]]]).astype(int)
         at = v == agent
@@ -168,7 +169,7 @@ def test_contexts_of_norm_one_repeated_fifty_times_at_a_tiny_ridge_stay_correct(
     distinct /= np.linalg.norm(distinct, axis=1, keepdims=True)  # K ≤ 1, as the paper assumes
     which = rng.permutation(np.repeat(np.arange(8), 50))
     y = rng.normal(size=400)
-    kernel = JointKernel(K_x, np.ones((1, 1)), Hadamard())
+    kernel = JointKernel(K_x, DenseKernel(np.ones((1, 1))), Hadamard())
     zeros = np.zeros(400, dtype=int)
     posterior = Posterior(kernel, ridge)
     for start in range(0, 400, batch):
@@ -189,7 +190,7 @@ def test_contexts_of_norm_one_repeated_fifty_times_at_a_tiny_ridge_stay_correct(
 
 @pytest.mark.parametrize("ridge", [1e-10, 1e-6, 1.0, 1e6])
 def test_the_variance_is_never_negative_and_nothing_is_nan(rng, ridge):
-    kernel = JointKernel(RBF(), np.ones((1, 1)), Hadamard())
+    kernel = JointKernel(RBF(), DenseKernel(np.ones((1, 1))), Hadamard())
     X = np.repeat(rng.normal(size=(5, 2)), 30, axis=0)
     zeros = np.zeros(len(X), dtype=int)
     posterior = Posterior(kernel, ridge)
@@ -202,7 +203,7 @@ def test_the_variance_is_never_negative_and_nothing_is_nan(rng, ridge):
 
 
 def test_a_ridge_below_machine_precision_is_refused_and_nothing_is_learnt(rng):
-    posterior = Posterior(JointKernel(RBF(), np.ones((1, 1)), Hadamard()), 1e-40)
+    posterior = Posterior(JointKernel(RBF(), DenseKernel(np.ones((1, 1))), Hadamard()), 1e-40)
     X = np.zeros((3, 2))
     with pytest.raises(ParameterError, match="not positive definite"):
         posterior.extend(np.zeros(3, dtype=int), X, np.ones(3))
@@ -213,7 +214,7 @@ def test_a_ridge_below_machine_precision_is_refused_and_nothing_is_learnt(rng):
 
 def test_information_never_hurts(rng, K_z):
     # a larger set of observations never has a larger variance or a smaller determinant
-    kernel = JointKernel(RBF(), K_z, Hadamard())
+    kernel = JointKernel(RBF(), DenseKernel(K_z), Hadamard())
     u, X, y = data(rng, 60)
     v, Q, _ = data(rng, 10)
     posterior = Posterior(kernel, 0.2)
@@ -229,7 +230,7 @@ def test_information_never_hurts(rng, K_z):
 
 def test_the_determinant_is_the_product_of_the_variances_it_was_built_from(rng, K_z):
     # ∏(1 + σ²/λ) = det(I + K/λ), the identity behind the variance lemma (reading 10)
-    kernel, ridge = JointKernel(RBF(), K_z, Hadamard()), 0.4
+    kernel, ridge = JointKernel(RBF(), DenseKernel(K_z), Hadamard()), 0.4
     u, X, y = data(rng, 50)
     posterior, total = Posterior(kernel, ridge), 0.0
     for i in range(50):
@@ -241,7 +242,7 @@ def test_the_determinant_is_the_product_of_the_variances_it_was_built_from(rng, 
 
 @pytest.mark.parametrize("n", [0, 1, 127, 128, 300])
 def test_what_was_learnt_since_a_mark_is_forgotten_to_the_bit(rng, K_z, n):
-    kernel = JointKernel(RBF(), K_z, Hadamard())
+    kernel = JointKernel(RBF(), DenseKernel(K_z), Hadamard())
     (u, X, y), (v, Q, _) = data(rng, n + 150), data(rng, 6)
     posterior, twin = Posterior(kernel, 0.5), Posterior(kernel, 0.5)
     for each in (posterior, twin):

@@ -6,6 +6,7 @@ import pytest
 from coopbandits.errors import ParameterError
 from coopbandits.features import Exact, Fourier
 from coopbandits.gp.compositions import Hadamard, JointKernel, Sum
+from coopbandits.gp.network_kernel import DenseKernel
 from coopbandits.gp.posterior import Posterior
 from coopbandits.gp.sample_path import path_from_posterior, path_from_weights
 from coopbandits.gp.statistics import Statistics
@@ -64,7 +65,7 @@ def K_z(rng):
 @pytest.mark.parametrize("composition", [Hadamard(), Sum()], ids=repr)
 @pytest.mark.parametrize("K_x", [Linear((0.7, 2.0)), Linear() + 0.5 * Linear(2.0)], ids=repr)
 def test_with_finite_features_the_law_is_the_posteriors_exactly(rng, K_z, K_x, composition, width):
-    kernel = JointKernel(K_x, K_z, composition)
+    kernel = JointKernel(K_x, DenseKernel(K_z), composition)
     posterior, *data = observed(rng, kernel)
     Q = rng.normal(size=(5, DIM))
     for agent in range(AGENTS):
@@ -79,7 +80,7 @@ def test_with_finite_features_the_law_is_the_posteriors_exactly(rng, K_z, K_x, c
 @pytest.mark.parametrize("K_x", [RBF(1.2), Matern(nu=1.5), RBF() + Linear()], ids=repr)
 def test_features_stand_for_the_prior_alone_and_what_data_say_is_exact(rng, K_z, K_x):
     # with Q = φφᵀ for K in the prior: Σ + (I, −W)(Q − K)(I, −W)ᵀ, W = κᵀ(K + λI)⁻¹
-    kernel, basis = JointKernel(K_x, K_z, Hadamard()), Fourier(16, seed=2)
+    kernel, basis = JointKernel(K_x, DenseKernel(K_z), Hadamard()), Fourier(16, seed=2)
     posterior, u, X, y = observed(rng, kernel)
     at = rng.normal(size=(4, DIM))
     offset, covariance = law(lambda g: path_from_posterior(posterior, 1, DIM, g, basis=basis), at)
@@ -95,7 +96,7 @@ def test_features_stand_for_the_prior_alone_and_what_data_say_is_exact(rng, K_z,
 
 def test_many_draws_have_the_posteriors_mean_and_covariance(rng, K_z):
     # waves that are drawn anew average to the kernel itself: nothing but the number of draws counts
-    kernel, draws, waves = JointKernel(RBF(), K_z, Hadamard()), 800, 64
+    kernel, draws, waves = JointKernel(RBF(), DenseKernel(K_z), Hadamard()), 800, 64
     posterior, *data = observed(rng, kernel)
     Q = np.vstack([data[1][:1], rng.normal(size=(3, DIM))])
     values = np.array([
@@ -119,16 +120,16 @@ def test_many_draws_have_the_posteriors_mean_and_covariance(rng, K_z):
 
 
 def test_the_prior_is_exact_or_made_of_waves_that_are_drawn_anew(rng, K_z):
-    linear, *_ = observed(rng, JointKernel(Linear(), K_z, Hadamard()))
+    linear, *_ = observed(rng, JointKernel(Linear(), DenseKernel(K_z), Hadamard()))
     assert path_from_posterior(linear, 0, DIM, rng).basis == Exact()
-    smooth, *_ = observed(rng, JointKernel(RBF(), K_z, Hadamard()))
+    smooth, *_ = observed(rng, JointKernel(RBF(), DenseKernel(K_z), Hadamard()))
     one, two = (path_from_posterior(smooth, 0, DIM, rng).basis for _ in range(2))
     assert (one.count, two.count) == (512, 512)
     assert one.seed != two.seed
 
 
 def test_a_drawn_function_stays_the_same_however_it_is_asked(rng, K_z):
-    posterior, *_ = observed(rng, JointKernel(Matern(), K_z, Hadamard()))
+    posterior, *_ = observed(rng, JointKernel(Matern(), DenseKernel(K_z), Hadamard()))
     path = path_from_posterior(posterior, 0, DIM, np.random.default_rng(1))
     Q = rng.normal(size=(5, DIM))
     expected = path(Q)
@@ -138,7 +139,7 @@ def test_a_drawn_function_stays_the_same_however_it_is_asked(rng, K_z):
 
 
 def test_before_anything_is_known_a_function_of_the_prior_is_drawn(rng, K_z):
-    kernel = JointKernel(Linear(), 2.0 * K_z, Hadamard())
+    kernel = JointKernel(Linear(), DenseKernel(2.0 * K_z), Hadamard())
     posterior, Q = Posterior(kernel, RIDGE), rng.normal(size=(4, DIM))
     offset, covariance = law(lambda g: path_from_posterior(posterior, 1, DIM, g), Q)
     np.testing.assert_array_equal(offset, 0)
@@ -147,7 +148,7 @@ def test_before_anything_is_known_a_function_of_the_prior_is_drawn(rng, K_z):
 
 def test_sums_of_features_give_the_same_law(rng):
     # one agent that is alone: θ ~ N(A⁻¹b, λA⁻¹) from its sums, the posterior from its observations
-    kernel, basis = JointKernel(Linear(), np.eye(1), Hadamard()), Exact()
+    kernel, basis = JointKernel(Linear(), DenseKernel(np.eye(1)), Hadamard()), Exact()
     X, y, Q = rng.normal(size=(N, DIM)), rng.normal(size=N), rng.normal(size=(4, DIM))
     sums = Statistics.of(Statistics.rows(X, y).sum(axis=0)[None, None], DIM)
     weights = Weights.pooled(
@@ -172,12 +173,12 @@ class Odd:
 
 
 def test_what_has_no_prior_sample_is_refused(rng, K_z):
-    posterior = Posterior(JointKernel(RBF(), K_z, Odd()), RIDGE)
+    posterior = Posterior(JointKernel(RBF(), DenseKernel(K_z), Odd()), RIDGE)
     with pytest.raises(ParameterError, match=r"Odd.*has no prior sample; expected 'hadamard'"):
         path_from_posterior(posterior, 0, DIM, rng)
     frozen = Posterior(object(), RIDGE)
     with pytest.raises(ParameterError, match="embeddings that are not frozen"):
         path_from_posterior(frozen, 0, DIM, rng)
-    posterior = Posterior(JointKernel(RBF(), K_z, Hadamard()), RIDGE)
+    posterior = Posterior(JointKernel(RBF(), DenseKernel(K_z), Hadamard()), RIDGE)
     with pytest.raises(ParameterError, match=r"width must be >= 0, got -1\.0"):
         path_from_posterior(posterior, 0, DIM, rng, width=-1.0)

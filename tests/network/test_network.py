@@ -172,7 +172,12 @@ def test_what_a_network_hands_out_is_read_only():
         ([(0, -1)], 3, "agent -1"),
         ([(0, 1, 2)], None, "pairs"),
         ([0, 1], None, "pairs"),
-        ([("a", "b")], None, "pairs"),
+        ([("a", 0.5)], None, "pairs"),
+        ([("a", "b"), ("a", 1)], None, "some agents by text and one by the number 1"),
+        ([("a", "b"), ("b", "a")], None, r"edge \('a', 'b'\) is given 2 times"),
+        ([("a", "a")], None, "agent 'a' has an edge to itself"),
+        ([("a", "b")], 3, "agents=3, but there are 2 names"),
+        ([("a", " ")], None, "no name of an agent"),
         ([(0, 1), (2,)], None, "pairs"),
         ([(0.0, 1.0)], None, "pairs"),
     ],
@@ -200,8 +205,10 @@ def test_a_matrix_that_makes_no_network_is_refused(adjacency, complaint):
 
 
 def test_networkx_graphs_that_make_no_network_are_refused():
-    with pytest.raises(NetworkError, match="convert_node_labels_to_integers"):
-        cb.Network.from_networkx(nx.Graph([("a", "b")]))
+    with pytest.raises(NetworkError, match="no name of an agent"):
+        cb.Network.from_networkx(nx.Graph([("a", (1, 2))]))
+    with pytest.raises(NetworkError, match="the name '1' is given twice"):
+        cb.Network.from_networkx(nx.Graph([("1", 1)]))
     with pytest.raises(NetworkError, match="at least one agent"):
         cb.Network.from_networkx(nx.Graph())
     with pytest.raises(NetworkError, match="expected a networkx graph"):
@@ -254,14 +261,16 @@ def test_an_array_of_no_dimensions_holds_no_edges(edges):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: cb.Network.complete(10**6), "agents must be at most 50000, got 1000000"),
-        (lambda: cb.Network.path(10**6), "agents must be at most 50000"),
-        (lambda: cb.Network.star(10**6), "agents must be at most 50000"),
+        (lambda: cb.Network.complete(10**6), "agents must be at most 20000, got 1000000"),
+        (lambda: cb.Network.path(10**9), "agents must be at most 20000000"),
+        (lambda: cb.Network.star(10**9), "agents must be at most 20000000"),
         (lambda: cb.Network.erdos_renyi(10**6, 0.5), "agents must be at most 50000"),
-        (lambda: cb.Network.grid(10**6, 10**6), "rows·columns must be at most 50000"),
+        (lambda: cb.Network.erdos_renyi(50_000, 0.5), "make 624,987,500 edges; expected"),
+        (lambda: cb.Network.grid(10**6, 10**6), "rows·columns must be at most 20000000"),
         (lambda: cb.Network.barabasi_albert(50_000, 25_000), "make 625,000,000 edges; expected"),
+        (lambda: cb.Network.path(3).with_agents(10**9), "agents must be at most 19999997"),
     ],
-    ids=range(6),
+    ids=range(8),
 )
 def test_a_network_that_does_not_fit_into_memory_is_refused_before_it_is_made(make, said):
     with pytest.raises(ParameterError, match=said):
@@ -269,12 +278,26 @@ def test_a_network_that_does_not_fit_into_memory_is_refused_before_it_is_made(ma
 
 
 def test_distances_that_do_not_fit_into_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("coopbandits.network.network.MOST_DISTANCES", 9)
-    assert cb.Network.path(9).diameter == 8
+    monkeypatch.setattr("coopbandits.network.sparse_rows.MOST_DENSE", 9)
+    assert cb.Network.path(9).distances.max() == 8
+    larger = cb.Network.path(10)
     with pytest.raises(
-        NetworkError, match=r"distances of 10 agents would take .* at most 9 agents"
+        NetworkError,
+        match=r"distances of 10 agents would take .* at most 9 agents; `distances_from.*`lags",
     ):
-        cb.Network.path(10).power(1)
+        _ = larger.distances
+    for ask in (
+        lambda: larger.adjacency,
+        lambda: larger.lags(1).dense(),
+        lambda: cb.similarity.Same().matrix(larger),
+        lambda: cb.listen.Everyone().lags(larger, 1),
+    ):
+        with pytest.raises(NetworkError, match=r"of 10 agents would take .* at most 9 agents"):
+            ask()
+    # what does not need them works
+    assert larger.diameter == 9
+    assert larger.distances_from([0, 9])[:, 9].tolist() == [9, 0]
+    assert len(larger.power(2).edges) == 17
 
 
 def test_a_network_that_no_draw_connects_is_refused_at_once():

@@ -10,6 +10,7 @@ import coopbandits as cb
 from coopbandits.act import Sample
 from coopbandits.features import Nystrom
 from coopbandits.gp.compositions import Hadamard, JointKernel
+from coopbandits.gp.network_kernel import DenseKernel
 from coopbandits.gp.posterior import Posterior
 from coopbandits.policy import plan
 from reference import formulas
@@ -80,7 +81,7 @@ def test_an_action_is_taken_as_often_as_it_is_the_best(rng):
 def test_a_linear_draw_is_that_of_weights_drawn_around_ridge_regression(rng, w):
     # φᵀθ̃ with θ̃ ~ N(μ, w²λA⁻¹), A = λI + XᵀX, has the covariance of a draw of w·Σ^½
     ridge, X, y, D = 0.4, rng.normal(size=(7, 3)), rng.normal(size=7), rng.normal(size=(5, 3))
-    kernel = JointKernel(cb.kernels.Linear(), np.ones((1, 1)), Hadamard())
+    kernel = JointKernel(cb.kernels.Linear(), DenseKernel(np.ones((1, 1))), Hadamard())
     known = Posterior(kernel, ridge)
     known.extend(np.zeros(7, dtype=int), X, y)
     belief = known.predict(np.zeros(5, dtype=int), D, joint=True)

@@ -37,7 +37,7 @@ def variances(problem, policy, run, seed, *, judge=None, agents=None):
     network = problem.network
     X = contexts_of(problem, run, seed)
     K_z = policy.similarity.matrix(network)
-    lags = policy.listen.lags(network, policy.ttl)
+    lags = policy.listen.lags(network, policy.ttl).dense()
     T, V, _ = X.shape
     found = np.full((T, V), np.nan)
     for t in range(T):

@@ -6,6 +6,7 @@ from arm_worlds import ARMS, ROUNDS, correlated, pair_by_pair, with_arms
 from coopbandits.arms import Table
 from coopbandits.errors import InputError, ParameterError, RemoteProtocolError, SimilarityError
 from coopbandits.gp.compositions import ArmJointKernel, Hadamard, Sum
+from coopbandits.gp.network_kernel import DenseKernel
 from coopbandits.kernels import RBF, Linear
 from coopbandits.policy import plan
 from coopbandits.similarity import ArmNetwork
@@ -69,7 +70,9 @@ def test_a_product_of_K_arm_and_K_z_is_the_product_form(name, K_x, K_arm):
     )
     one, two = (all_engines(problem, policy, 0, rounds=ROUNDS) for policy in (joint, product))
     np.testing.assert_array_equal(one.actions, two.actions)
-    np.testing.assert_array_equal(plan(joint, NETWORK).lags, plan(product, NETWORK).lags)
+    np.testing.assert_array_equal(
+        plan(joint, NETWORK).lags.dense(), plan(product, NETWORK).lags.dense()
+    )
     np.testing.assert_allclose(one.similarity(1), two.similarity(1), atol=1e-12)
 
 
@@ -99,7 +102,7 @@ def test_the_kernel_is_the_literal_one_and_has_the_diagonal_it_says(rng):
     u, a, x = rng.integers(V, size=8), rng.integers(ARMS, size=8), rng.normal(size=(8, 2))
     X = np.column_stack([x[:, 0], a, x[:, 1]])
     for composition, compose in [(Hadamard(), np.multiply), (Sum(), lambda p, q: (p + q) / 2)]:
-        kernel = ArmJointKernel(RBF(), K_z, composition, pairs, 1)
+        kernel = ArmJointKernel(RBF(), DenseKernel(K_z), composition, pairs, 1)
         K = kernel(u, X, u, X)
         for i in range(8):
             for j in range(8):
@@ -119,7 +122,7 @@ def chained(linked):
 def test_strangers_are_those_whom_no_chain_of_arms_links():
     network = cb.Network.complete(3)
     apart, linked = (
-        plan(policy_of(chained(is_linked)), network).lags for is_linked in (False, True)
+        plan(policy_of(chained(is_linked)), network).lags.dense() for is_linked in (False, True)
     )
     np.testing.assert_array_equal(np.isfinite(apart), [[1, 1, 0], [1, 1, 1], [0, 1, 1]])
     assert np.isfinite(linked).all()
@@ -142,7 +145,7 @@ def test_strangers_would_have_changed_no_mean_and_no_deviation(rng):
 
 def test_under_a_sum_nobody_is_a_stranger():
     worked_out = plan(policy_of(chained(False), compose="sum"), cb.Network.complete(3))
-    assert np.isfinite(worked_out.lags).all()
+    assert np.isfinite(worked_out.lags.dense()).all()
 
 
 def test_agents_that_differ_in_one_arm_learn_of_the_other_from_each_other():
@@ -161,7 +164,7 @@ def test_lags_are_those_of_any_other_similarity():
         plan(policy_of(similarity), NETWORK)
         for similarity in (ArmNetwork(correlated(V * ARMS), arms=ARMS), cb.similarity.Same())
     )
-    np.testing.assert_array_equal(joint.lags, product.lags)
+    np.testing.assert_array_equal(joint.lags.dense(), product.lags.dense())
     np.testing.assert_array_equal(joint.union_bound, product.union_bound)
 
 

@@ -5,11 +5,17 @@ import coopbandits as cb
 from coopbandits.errors import ParameterError
 from coopbandits.gp.statistics import Statistics, joint_log_evidence
 from coopbandits.similarity import Laplacian, Learned, LearntLaplacian
-from coopbandits.similarity.laplacian import _correlations
 from coopbandits.similarity.learned import Owns, climb, start
 from coopbandits.similarity.levels import levels
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
 from reference import formulas
+
+
+def correlations(rho, network):
+    """(L + ρI)⁻¹ scaled to a diagonal of 1, literally."""
+    A = network.adjacency.astype(float)
+    K_z = np.linalg.inv(np.diag(A.sum(axis=1) + rho) - A)
+    return K_z / np.sqrt(np.outer(np.diagonal(K_z), np.diagonal(K_z)))
 
 
 def test_every_step_raises_the_joint_evidence(rng):
@@ -60,7 +66,7 @@ def test_learned_finds_agents_of_one_task_when_there_are_data(rng):
 
 def test_the_laplacians_rho_is_the_one_of_greatest_density(rng):
     network, rhos = cb.Network.path(5), (0.05, 0.5, 5.0, 50.0)
-    K_true = _correlations(0.05, network)
+    K_true = correlations(0.05, network)
     L = np.linalg.cholesky(K_true + 1e-9 * np.eye(5))
     for theta in (L @ rng.normal(size=(5, 8)) / np.sqrt(8), tasks(rng, 5, dim=8)):
         samples = linear_samples(rng, theta, n=12)
@@ -69,10 +75,10 @@ def test_the_laplacians_rho_is_the_one_of_greatest_density(rng):
         one = view(learner, samples)
         _, ratio = levels(learner.read(one), one.index, one.heard, 0.3)
         densities = [
-            formulas.stacked_log_density(samples, _correlations(rho, network), 0.09, ratio[0])
+            formulas.stacked_log_density(samples, correlations(rho, network), 0.09, ratio[0])
             for rho in rhos
         ]
-        best = _correlations(rhos[int(np.argmax(densities))], network)
+        best = correlations(rhos[int(np.argmax(densities))], network)
         np.testing.assert_allclose(learner.estimate(one).matrix[0], best, atol=1e-9)
 
 

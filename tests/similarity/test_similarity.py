@@ -392,5 +392,5 @@ def test_a_matrix_is_for_a_whole_number_of_agents(agents):
     ids=["masked", "endless", "no dimensions", "dict", "class", "generator"],
 )
 def test_labels_of_clusters_are_a_list(labels):
-    with pytest.raises(ShapeError, match="cluster labels must be a list of whole numbers or names"):
+    with pytest.raises(ShapeError, match=r"cluster labels (must be a list|by name need names)"):
         cb.similarity.Clusters(labels)

@@ -105,7 +105,7 @@ def literal_group(L, w, *, rounds, agents, delay, ridge, norm):
 def test_the_bound_of_a_run_is_the_literal_sum_over_its_groups(name, seed):
     problem, policy, run, found = long_run(name, seed)
     network, ttl, ridge, norm = problem.network, policy.ttl, policy.ridge, problem.norm
-    lags = policy.listen.lags(network, ttl)
+    lags = policy.listen.lags(network, ttl).dense()
     centres = network.centres(ttl)
     stars = [[int(c), *(v for v in range(4) if centres.of[v] == c != v)] for c in centres.indices]
     total = 0.0
@@ -142,7 +142,7 @@ def test_regret_is_at_most_two_widths_of_what_was_uncertain_and_that_at_most_the
     found = cb.theory.run_bound(problem, policy, run, seed=seed)
     sigma = np.sqrt(np.maximum(runs.variances(problem, policy, run, seed), 0))
     judges = np.unique(problem.network.centres(ttl).indices) if name == "dist" else range(5)
-    lags = policy.listen.lags(problem.network, ttl)
+    lags = policy.listen.lags(problem.network, ttl).dense()
     for v in judges:
         K = runs.group_gram(problem, policy, run, seed, np.flatnonzero(np.isfinite(lags[v])))
         w = formulas.self_normalised(K, ridge, norm=problem.norm, noise=0.3, delta=DELTA, agents=5)

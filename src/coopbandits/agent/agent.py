@@ -32,13 +32,13 @@ from coopbandits.agent.attachments import Attachments
 from coopbandits.agent.beliefs import Beliefs
 from coopbandits.agent.choice import Choice, Offered, at_random, dimension, followed, judged
 from coopbandits.agent.factor_beliefs import FactorBeliefs
+from coopbandits.agent.identity import check_present
 from coopbandits.agent.inbox import Inbox
 from coopbandits.agent.outbox import Outbox
 from coopbandits.agent.statistics_beliefs import StatisticsBeliefs
 from coopbandits.arrays import (
     Array,
     IntArray,
-    as_agent,
     as_contexts,
     as_reward,
     as_seed,
@@ -87,15 +87,18 @@ class Decision:
 class Agent:
     """One agent of a network under a policy; `policy.agent(v, network)` makes it."""
 
-    def __init__(self, policy: Policy, network: Network, agent: int, *, seed: int = 0) -> None:
+    def __init__(
+        self, policy: Policy, network: Network, agent: int | str, *, seed: int = 0
+    ) -> None:
         _check_kinds(policy, network)
         self.policy, self.network = policy, network
         self._plan = plan(policy, network)
-        self.agent = as_agent(agent, len(network))
+        self.agent = network.index(agent)
+        check_present(self.agent, network)
         self._rng = agent_rng(as_seed(seed), self.agent)
         self._relay = Relay(self.agent, agents=len(network), ttl=policy.ttl)
         self._digest_relay = DigestRelay(self.agent, agents=len(network), ttl=policy.ttl)
-        self._inbox = Inbox(policy, self._plan, self.agent)
+        self._inbox = Inbox(policy, self._plan, network, self.agent)
         # an agent that says everything holds nothing back
         self._outbox = (
             None
@@ -103,6 +106,7 @@ class Agent:
             else Outbox(policy, self._relay, self._digest_relay)
         )
         self._recipients = frozen(self._plan.carrier.neighbours(self.agent))
+        self._heard = frozenset(self._plan.lags.sources[self.agent].tolist())  # no strangers
         self._round = 0
         self._open: dict[int, tuple[Array, Array]] = {}  # context, and what is attached
         self._beliefs: Beliefs | None = None  # once d is known
@@ -114,7 +118,13 @@ class Agent:
         self._patience = act.patience if isinstance(act, FollowCentre) else None
 
     def __repr__(self) -> str:
-        return f"Agent({self.agent} of {self.network!r}, {self.policy.name}, knows {self.known})"
+        called = self.network.called(self.agent)
+        return f"Agent({called} of {self.network!r}, {self.policy.name}, knows {self.known})"
+
+    @property
+    def name(self) -> str:
+        """What the agent is called; its number, as a text, where agents have no names."""
+        return self.network.names[self.agent]
 
     @property
     def known(self) -> int:
@@ -147,22 +157,38 @@ class Agent:
     def similarity(self) -> Array:
         """What the agent takes each agent's news to be worth, 0 if it does not learn from it: (V,).
 
+        `worth` has the same of its `sources` alone.
+        """
+        row = np.zeros(len(self.network))
+        row[self.sources] = self.worth
+        return row
+
+    @property
+    def sources(self) -> IntArray:
+        """Whom the agent listens to, itself among them, in order: (n,)."""
+        return self._plan.listens.sources[self.agent]
+
+    @property
+    def worth(self) -> Array:
+        """What the agent takes the news of each of its `sources` to be worth: (n,).
+
         As of its last decision; where embeddings are frozen, between the latest message of each
         agent and its own.
         """
-        kernel, beliefs = self._plan.kernel, self._beliefs
+        kernel, beliefs, sources = self._plan.kernel, self._beliefs, self.sources
         if self._plan.estimator is None:
-            return self._plan.similarity[self.agent]
-        row = np.zeros(len(self.network))
-        row[self.agent] = 1.0
+            start = self._plan.listens.sources.starts[self.agent]
+            return self._plan.similarity[start : start + len(sources)]
+        worth = (sources == self.agent).astype(np.float64)
         if isinstance(kernel, FrozenKernel):
             latest = {one.origin: one.augmented for one in beliefs.recent} if beliefs else {}
             if self.agent in latest:
                 others = np.array(list(latest.values()))
-                row[list(latest)] = kernel.alike(latest[self.agent][None, :], others)[0]
+                at = np.searchsorted(sources, list(latest))
+                worth[at] = kernel.alike(latest[self.agent][None, :], others)[0]
         elif beliefs is not None:
-            row = beliefs.hypotheses.rows(len(row))[0]
-        return row
+            worth = beliefs.hypotheses.expected[0]
+        return worth
 
     def decide(self, contexts: object) -> Decision:
         """Choose one of K offered actions, (K, d), or a point of a `Box` or `Polytope`."""
@@ -207,7 +233,8 @@ class Agent:
             raise LocalProtocolError(
                 f"decision {decision} has its reward already"
                 if 1 <= decision <= self._round
-                else f"there is no decision {decision}; agent {self.agent} has taken {self._round}"
+                else f"there is no decision {decision}; agent "
+                f"{self.network.called(self.agent)} has taken {self._round}"
             )
         self._make_room()
         context, attached = self._open[decision]
@@ -241,7 +268,7 @@ class Agent:
             return self._receive_digest(message)
         message = self._relay.check(message)
         observation = self._inbox.check(message)
-        heard = np.isfinite(self._plan.lags[self.agent, observation.origin])
+        heard = observation.origin in self._heard
         if heard and not self._relay.seen(message):
             self._make_room()
         is_news, onward = self._relay.accept(message)
@@ -287,9 +314,21 @@ class Agent:
         """Store the agent, without its policy and network; versioned, no pickle."""
         return snapshot.stored(self)
 
+    def moved_to(self, network: Network) -> "Agent":
+        """Return the agent as it goes on in a network that grew out of its own.
+
+        By `with_agents`, `without`, `with_edges` or `without_edges` of `agent.network`. All that it
+        has learnt stays, what those who left have told too, as do its open decisions, its round and
+        its random numbers. This one must not be used any more.
+        """
+        return snapshot.moved(self, as_network(network))
+
     @classmethod
     def from_bytes(cls, data: bytes, *, policy: Policy, network: Network) -> "Agent":
         """Restore an agent that takes the same decisions, to the bit.
+
+        In the network in which it was stored, or in one that grew out of that, as `moved_to` has
+        it; its policy and network are refused if they are others, with what differs.
 
         From then on it must be the only one: bytes older than the agent's last decision or reward
         make it use ids again that neighbours and late rewards know already (docs/deploy.md).
@@ -383,7 +422,7 @@ class Agent:
     def _receive_digest(self, digest: Digest) -> list[News]:
         digest = self._inbox.check_digest(self._digest_relay.check(digest))
         is_news, onward = self._digest_relay.accept(digest)
-        heard = np.isfinite(self._plan.lags[self.agent, digest.origin])
+        heard = digest.origin in self._heard
         if is_news and heard and digest.origin != self.agent and self.policy.act.judges:
             self._inbox.digests = {**self._inbox.digests, digest.origin: digest}
         return [*onward]
@@ -402,7 +441,8 @@ class Agent:
     def _check_own(self, contexts: Array) -> None:
         if self._inbox.dim not in (None, contexts.shape[1]):
             raise ShapeError(
-                f"agent {self.agent} uses contexts of {self._inbox.dim} numbers, but got contexts "
+                f"agent {self.network.called(self.agent)} uses contexts of {self._inbox.dim} "
+                "numbers, but got contexts "
                 f"of {contexts.shape[1]} numbers"
             )
         agents = np.full(len(contexts), self.agent)

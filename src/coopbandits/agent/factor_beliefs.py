@@ -16,6 +16,7 @@ from coopbandits.agent.gradients import FactorSurface
 from coopbandits.arrays import Array, IntArray
 from coopbandits.gp.compositions import JointKernel, composition
 from coopbandits.gp.mixture import PosteriorMixture
+from coopbandits.gp.network_kernel import SubsetKernel
 from coopbandits.gp.posterior import Belief, Posterior
 from coopbandits.gp.sample_path import SamplePath
 from coopbandits.policy import Plan, Policy
@@ -41,7 +42,7 @@ class FactorBeliefs:
         self.blocks: tuple[int, ...] = ()
         self.hypotheses = Hypotheses.of(plan.lags, np.array([agent]), None)
         self._summaries: Array = np.empty((0, 0))
-        self._posteriors = PosteriorMixture.under(plan.kernel, policy.ridge, len(plan.lags))
+        self._posteriors = PosteriorMixture.under(plan.kernel, policy.ridge)
 
     @property
     def n_observations(self) -> int:
@@ -120,14 +121,14 @@ class FactorBeliefs:
         self.blocks = (*self.blocks, len(observations))
 
     def _summed(self, observations: Sequence[Observation]) -> Array:
-        """Add the summaries of observations to the sums, one by one: (V, p)."""
+        """Add the summaries of observations to the sums of their origins, one by one: (N, p)."""
         assert self._plan.estimator is not None
         learner, sums = self._plan.estimator.learner, self._summaries.copy()
         for one in observations:
             row = learner.summaries(one.context[None], one.attached[None], np.array([one.reward]))
             if not sums.size:
-                sums = np.zeros((len(self._plan.lags), row.shape[1]))
-            sums[one.origin] += row[0]
+                sums = np.zeros((self.hypotheses.agents.shape[1], row.shape[1]))
+            sums[np.searchsorted(self.hypotheses.agents[0], one.origin)] += row[0]
         return sums
 
     def _estimate(self, count: int | None = None) -> bool:
@@ -142,8 +143,7 @@ class FactorBeliefs:
         return True
 
     def _views(self, due: IntArray) -> Views:
-        sources = self.hypotheses.agents
-        return Views.apart(sources, self.hypotheses.me, self._summaries[sources])
+        return Views.apart(self.hypotheses.agents, self.hypotheses.me, self._summaries[None])
 
 
 def posteriors_under(
@@ -153,12 +153,10 @@ def posteriors_under(
     some = np.flatnonzero(hypotheses.whose == view)
     heard = hypotheses.heard[view]
     sources = hypotheses.agents[view, heard]
-    related = np.zeros((len(some), agents), dtype=np.bool_)
-    related[:, sources] = hypotheses.linked[some][:, heard]
     posteriors = []
     for h in some:
-        K_z = np.zeros((agents, agents))
-        K_z[np.ix_(sources, sources)] = hypotheses.matrix(int(h))
+        K_z = SubsetKernel(sources, hypotheses.matrix(int(h)), agents)
         kernel = JointKernel(policy.kernel, K_z, composition(policy.compose))
         posteriors.append(Posterior(kernel, policy.ridge))
-    return PosteriorMixture(tuple(posteriors), related, hypotheses.weight[some])
+    related = hypotheses.linked[some][:, heard]
+    return PosteriorMixture(tuple(posteriors), hypotheses.weight[some], sources, related)

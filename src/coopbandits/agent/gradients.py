@@ -127,7 +127,7 @@ class WeightsSurface:
         """Lay it out: θ (m,), G (m, ·)."""
         self._prior, self._agent, self._basis = prior, agent, basis
         self._theta, self._G = theta, G
-        self._scale = float(prior.K_z[agent, agent])
+        self._scale = float(prior.K_z.own(np.array([agent]))[0])
 
     def believe(self, X: Array) -> tuple[Array, Array]:
         """Return mean and std at m points: (m, d) -> (m,), (m,)."""

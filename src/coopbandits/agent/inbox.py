@@ -10,6 +10,7 @@ import numpy as np
 
 from coopbandits.arrays import Array
 from coopbandits.errors import InputError, RemoteProtocolError
+from coopbandits.network import Network
 from coopbandits.policy import Plan, Policy
 from coopbandits.protocol.digests import Digest, sound
 from coopbandits.protocol.messages import Message, Observation
@@ -27,6 +28,7 @@ class Inbox:
     Attributes:
         policy: Of the agent.
         plan: Of the policy.
+        network: Of the agent.
         agent: Whose inbox it is.
         dim: d; None before the agent's own user has given a context.
         attached: k, how many numbers go with a context of d numbers.
@@ -37,6 +39,7 @@ class Inbox:
 
     policy: Policy
     plan: Plan
+    network: Network
     agent: int
     dim: int | None = None
     attached: int = 0
@@ -55,15 +58,17 @@ class Inbox:
             if fits is None:
                 expected = f"{self.dim} numbers and {self.attached} attached"
                 raise RemoteProtocolError(
-                    f"a message of agent {message.origin} has a context of {len(message.context)} "
-                    f"numbers and {len(message.attached)} attached; agent {self.agent} uses "
+                    f"a message of agent {self.network.called(message.origin)} has a context of "
+                    f"{len(message.context)} numbers and {len(message.attached)} attached; agent "
+                    f"{self.network.called(self.agent)} uses "
                     f"{expected}"
                 )
             observation = fits
             if not self.admits(observation.context, observation.origin):
                 raise RemoteProtocolError(
-                    f"a message of agent {message.origin} has a context that the kernel cannot "
-                    "take: so large that it leaves no digits, or of an arm that there is not"
+                    f"a message of agent {self.network.called(message.origin)} has a context that "
+                    "the kernel cannot take: so large that it leaves no digits, or of an arm that "
+                    "there is not"
                 )
         factor = self.policy.features is None
         from_one, from_all = self.waiting[observation.origin], len(self.observations)
@@ -71,9 +76,10 @@ class Inbox:
             (factor or self.dim is None) and from_all >= MOST_OF_ALL
         ):
             raise RemoteProtocolError(
-                f"{from_all} observations, {from_one} of agent {observation.origin}, have come "
-                f"since the last decision of agent {self.agent}, which takes no more until it "
-                "decides again; a policy with features= takes any number once it has decided"
+                f"{from_all} observations, {from_one} of agent "
+                f"{self.network.called(observation.origin)}, have come since the last decision of "
+                f"agent {self.network.called(self.agent)}, which takes no more until it decides "
+                "again; a policy with features= takes any number once it has decided"
             )
         return observation
 
@@ -141,5 +147,5 @@ class Inbox:
             m=features.size(self.policy.kernel, dim),
             p=0 if estimator is None else estimator.summary_size(dim),
             ridge=self.policy.ridge,
-            scale=float(self.plan.prior.K_z[digest.origin, digest.origin]),
+            scale=float(self.plan.prior.K_z.own(np.array([digest.origin]))[0]),
         )

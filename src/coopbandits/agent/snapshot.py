@@ -9,8 +9,10 @@ its factor: learning them again in the same batches gives the factor back to the
 observations are three arrays each: `*_whose` (origin, round, d, k), `*_rewards` and `*_numbers`
 (contexts with what is attached, one after the other).
 
-Version 1 is still read: there what is attached stands behind each context, and observations have no
-rounds.
+Versions 1 and 2 are still read. In both the network's fingerprint is another one, and the header
+does not say what policy and network were (`identity.py`); statistics are of the agents that the
+network has the agent hear. In version 1 what is attached stands behind each context, and
+observations have no rounds (`snapshot_v1.py`).
 """
 
 import json
@@ -24,6 +26,7 @@ import numpy as np
 from coopbandits.agent.attachments import Attachments
 from coopbandits.agent.beliefs import Arrays
 from coopbandits.agent.factor_beliefs import FactorBeliefs
+from coopbandits.agent.identity import check_identity, check_move, identity
 from coopbandits.agent.outbox import Outbox
 from coopbandits.agent.snapshot_v1 import upgraded
 from coopbandits.agent.statistics_beliefs import StatisticsBeliefs
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from coopbandits.agent.agent import Agent
 
 _MAGIC = b"CBa"
-_VERSION = 2
+_VERSION = 3
 _PREFIX = struct.Struct("<3sBI")
 _DTYPES = ("<f8", "<i8")
 _NO_FIT = "its arrays do not fit each other"
@@ -85,9 +88,9 @@ def unpack(data: bytes) -> tuple[int, dict[str, Any], Arrays]:
     if len(data) < _PREFIX.size + 4 or data[:3] != _MAGIC:
         raise StateError(f"{len(data)} bytes that start with {data[:8]!r} are no stored agent")
     _, version, length = _PREFIX.unpack_from(data)
-    if version not in (1, _VERSION):
+    if not 1 <= version <= _VERSION:
         raise StateError(
-            f"the agent was stored in version {version}; this release reads versions 1 and "
+            f"the agent was stored in version {version}; this release reads versions 1 to "
             f"{_VERSION}"
         )
     if zlib.crc32(data[:-4]) != struct.unpack("<I", data[-4:])[0]:
@@ -117,12 +120,23 @@ def unpack(data: bytes) -> tuple[int, dict[str, Any], Arrays]:
 
 def stored(agent: "Agent") -> bytes:
     """Put an agent into bytes, without its policy and network."""
+    header, arrays = _contents(agent)
+    return pack({**identity(agent), **header}, arrays)
+
+
+def moved(agent: "Agent", network: Network) -> "Agent":
+    """Make the agent that it is in a network that grew out of its own."""
+    check_move(agent, network)
+    there = agent.policy.agent(agent.agent, network)
+    _refill(there, *_contents(agent))
+    return there
+
+
+def _contents(agent: "Agent") -> tuple[dict[str, Any], Arrays]:
+    """Return all that an agent is, but for its policy and network: header and arrays."""
     beliefs, inbox, outbox = agent._beliefs, agent._inbox, agent._outbox
     opened = sorted(agent._open.items(), key=lambda item: item[0])
     header = {
-        "agent": agent.agent,
-        "policy": agent.policy.fingerprint,
-        "network": agent.network.fingerprint,
         "round": agent._round,
         "dim": inbox.dim,
         "rng": agent._rng.bit_generator.state,
@@ -145,18 +159,13 @@ def stored(agent: "Agent") -> bytes:
     }
     if outbox is not None:
         arrays |= _untold(agent, outbox)
-    return pack(header, arrays)
+    return header, arrays
 
 
 def restored(data: bytes, policy: Policy, network: Network) -> "Agent":
     """Make the agent that was stored; other bytes, or another's, are a `StateError`."""
     version, header, arrays = unpack(data)
-    for what, expected in [("policy", policy.fingerprint), ("network", network.fingerprint)]:
-        if header.get(what) != expected:
-            raise StateError(
-                f"the agent was stored under another {what}; restore it with the one that it "
-                "was made with"
-            )
+    check_identity(header, version, policy, network)
     try:
         agent = policy.agent(header["agent"], network)
         if version == 1:
@@ -228,12 +237,22 @@ def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_a
     """Put statistics together again, and check that they can be."""
     empty, sums, summaries = beliefs.hypotheses, arrays["sums"], arrays["summaries"]
     U, delta, weight = arrays["U"], arrays["delta"], arrays["weight"]
+    known = arrays.get("sources", empty.agents[0])
+    at = np.searchsorted(empty.agents[0], known)
     if (
-        (sums.shape, summaries.shape) != (beliefs.sums.shape, beliefs.summaries.shape)
+        known.ndim != 1
+        or not np.array_equal(np.sort(known), known)
+        or not np.array_equal(empty.agents[0][np.minimum(at, empty.agents.shape[1] - 1)], known)
+        or len(set(known.tolist())) < len(known)
+    ):
+        raise ValueError("it has learnt from agents whom it does not listen to")
+    if (
+        sums.shape != (len(known), beliefs.sums.shape[1])
+        or summaries.shape != (len(known), beliefs.summaries.shape[1])
         or weight.ndim != 1
         or U.ndim != 3
         or U.shape[:2] != delta.shape
-        or delta.shape != (len(weight), empty.delta.shape[1])
+        or delta.shape != (len(weight), len(known))
         or not (weight > 0).all()
         or abs(weight.sum() - 1) > 1e-9
         or (delta < 0).any()
@@ -241,14 +260,18 @@ def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_a
         or np.abs(summaries).max(initial=0.0) > LARGEST_SUM
     ):
         raise ValueError(_NO_FIT)
-    for origin, row in zip(empty.agents[0], sums, strict=True):
+    for origin, row in zip(known.tolist(), sums, strict=True):
         if row.any():
             digest = checked(Digest(int(row[0]), int(origin), packed(row), np.empty(0), 1))
             m = beliefs.features
-            scale = float(agent._plan.prior.K_z[origin, origin])
+            scale = float(agent._plan.prior.K_z.own(np.array([origin]))[0])
             sound(digest, m=m, p=0, ridge=agent.policy.ridge, scale=scale, largest=np.inf)
-    beliefs.sums, beliefs.summaries = sums, summaries
-    beliefs.hypotheses = _hypotheses(agent, empty, U, delta, weight, fitted_at)
+    # who joined since has told nothing, and is on its own
+    beliefs.sums[at], beliefs.summaries[at] = sums, summaries
+    H, N = len(weight), empty.agents.shape[1]
+    all_U, all_delta = np.zeros((H, N, U.shape[2])), np.ones((H, N))
+    all_U[:, at], all_delta[:, at] = U, delta
+    beliefs.hypotheses = _hypotheses(agent, empty, all_U, all_delta, weight, fitted_at)
 
 
 def _hypotheses(
@@ -293,7 +316,7 @@ def _read(agent: "Agent", name: str, arrays: Arrays) -> list[Observation]:
             if fitted is None or not agent._inbox.admits(fitted.context, origin):
                 raise ValueError(_NO_FIT)
             one = fitted
-        if name in ("known", "waiting") and np.isinf(agent._plan.lags[agent.agent, origin]):
+        if name in ("known", "waiting") and origin not in agent._heard:
             raise ValueError(f"it has learnt from agent {origin}, whom it does not listen to")
         listed.append(one)
     return listed
@@ -363,7 +386,7 @@ def _take_back(agent: "Agent", outbox: Outbox, arrays: Arrays) -> None:
     ):
         as_count(origin, "origin", least=0, most=len(agent.network) - 1)
         digest = checked(Digest(round_, origin, sums, summaries, ttl))
-        if np.isinf(agent._plan.lags[agent.agent, origin]) or not agent.policy.say.sums:
+        if origin not in agent._heard or not agent.policy.say.sums:
             raise ValueError(_NO_FIT)
         inbox.check_digest(digest)  # it was mended when it came, and stays as it is to the bit
         inbox.digests[origin] = digest

@@ -157,6 +157,7 @@ class StatisticsBeliefs:
     def stored(self) -> Arrays:
         """Return the arrays that it can be made of again."""
         return {
+            "sources": self._sources,
             "sums": self.sums,
             "summaries": self.summaries,
             "U": self.hypotheses.U,

@@ -5,6 +5,7 @@ import numpy as np
 from coopbandits.act import best_rows, first_best
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.gp.compositions import Hadamard, JointKernel, refusal
+from coopbandits.gp.network_kernel import ONE_AGENT
 from coopbandits.kernels import Kernel
 from coopbandits.problems.problem import Round
 
@@ -12,7 +13,7 @@ from coopbandits.problems.problem import Round
 def check_contexts(kernel: Kernel, ridge: float, offer: Round) -> None:
     """Refuse an offer whose contexts leave a posterior no digits."""
     nobody = np.zeros(len(offer.agents), dtype=np.int64)
-    if not JointKernel(kernel, np.eye(1), Hadamard()).admits(ridge, nobody, offer.contexts):
+    if not JointKernel(kernel, ONE_AGENT, Hadamard()).admits(ridge, nobody, offer.contexts):
         raise refusal(offer.contexts, ridge)
 
 

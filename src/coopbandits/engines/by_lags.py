@@ -29,18 +29,18 @@ class Record:
 
     Attributes:
         observed: (T, V, ·) the chosen contexts as the posterior takes them; where embeddings are
-            frozen that is with what was attached to each.
+            frozen that is with what was attached to each. (0, V, ·) where nobody asks for them.
         rewards: (T, V).
         rows: (V,) which row of the last offer each agent chose.
         features: (V, m) of the last choices, where beliefs are about features.
         turns: Who chose when, in order: (round, agents).
     """
 
-    def __init__(self, plan: Plan, rounds: int, dim: int) -> None:
+    def __init__(self, plan: Plan, rounds: int, dim: int, *, contexts: bool = True) -> None:
         V = len(plan.lags)
         self._plan, self._dim = plan, dim
         kept = dim + (plan.attached(dim) if plan.frozen else 0)
-        self.observed = np.zeros((rounds, V, kept))
+        self.observed = np.zeros((rounds if contexts else 0, V, kept))
         self.rewards = np.zeros((rounds, V))
         self.rows = np.full(V, -1)
         self.features: Array = np.empty((V, 0))
@@ -67,7 +67,8 @@ class Record:
             asked: (M, ·) what beliefs were asked at: features, or contexts.
         """
         self.rows[turn] = rows[turn]
-        self.observed[t - 1, turn, : self._dim] = offer.contexts[rows[turn]]
+        if len(self.observed):
+            self.observed[t - 1, turn, : self._dim] = offer.contexts[rows[turn]]
         self.rewards[t - 1, turn] = offer.rewards[rows[turn]]
         if len(turn) == len(rows):
             self.features = asked[rows]
@@ -107,7 +108,7 @@ class Record:
 
 def depth(plan: Plan) -> int:
     """Return for how many rounds sums are kept: as far back as any news is old, and one more."""
-    return int(plan.lags[np.isfinite(plan.lags)].max()) + 1
+    return plan.lags.longest + 1
 
 
 def last_rounds(t: int, lags: Array) -> IntArray:
@@ -138,8 +139,20 @@ class SimulatedBeliefs(Protocol):
         ...
 
     def similarity(self) -> Array:
-        """Return what each agent takes the others' news to be worth: (V, V)."""
+        """Return what agents take others' news to be worth, for each pair of `listens`: (n,)."""
         ...
+
+
+class _Rngs(dict[int, np.random.Generator]):
+    """The random numbers of each agent, made when they are first asked for."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._seed = seed
+
+    def __missing__(self, agent: int) -> np.random.Generator:
+        self[agent] = agent_rng(self._seed, agent)
+        return self[agent]
 
 
 class ByLags:
@@ -158,11 +171,13 @@ class ByLags:
         seed: int,
     ) -> None:
         self.name = name
-        self.listens: BoolArray = np.isfinite(policy.listen.lags(network, policy.ttl))
         self._policy, self._plan, self._basis = policy, plan(policy, network), basis
-        self._rngs = [agent_rng(seed, v) for v in range(len(network))]
+        self.listens = self._plan.listens.sources
+        self._V, self._rngs = len(network), _Rngs(seed)
         self._beliefs = beliefs
-        self._record = Record(self._plan, rounds, dim)
+        # beliefs about features take these; who follows a leader asks for its context
+        asked = basis is None or bool((self._plan.leaders >= 0).any())
+        self._record = Record(self._plan, rounds, dim, contexts=asked)
         self._messages = transmissions(self._plan.carrier, policy.ttl, rounds)
         self._message_size = message_size(dim, self._plan.attached(dim))
 
@@ -170,7 +185,7 @@ class ByLags:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""
         if not self._plan.prior.admits(self._policy.ridge, offer.agents, offer.contexts):
             raise refusal(offer.contexts, self._policy.ridge)
-        agents = np.arange(len(self._rngs))
+        agents = np.arange(self._V)
         rows = np.empty(len(agents), dtype=np.int64)
         for turn in agents[:, None] if self._plan.in_turn else agents[None, :]:
             asked = self._asked(offer)
@@ -189,7 +204,7 @@ class ByLags:
         return self._beliefs.refreshes
 
     def similarity(self) -> Array:
-        """Return what each agent takes the others' news to be worth: (V, V)."""
+        """Return what agents take others' news to be worth, for each pair of `listens`: (n,)."""
         return self._beliefs.similarity()
 
     def _asked(self, offer: Round) -> Array:
@@ -202,7 +217,7 @@ class ByLags:
 
     def _choose(self, t: int, offer: Round, asked: Array, turn: IntArray) -> IntArray:
         """Choose a row for each agent of this turn."""
-        chosen = np.full(len(self._rngs), -1)
+        chosen = np.full(self._V, -1)
         follows = self._plan.leader_lags < t
         if follows[turn].any():
             followers = turn[follows[turn]]
@@ -213,7 +228,7 @@ class ByLags:
             belief = self._believe(t, offer, asked, judging)
             knows = judging & (belief.count[offer.starts] > 0)
             chosen[knows] = self._rated(offer, belief, knows)[knows]
-        for v in turn[chosen[turn] < 0]:  # knows nothing, or acts at random
+        for v in turn[chosen[turn] < 0].tolist():  # knows nothing, or acts at random
             chosen[v] = offer.starts[v] + self._rngs[v].integers(offer.sizes[v])
         return chosen[turn]
 
@@ -231,8 +246,9 @@ class ByLags:
         if draws(policy.act):
             assert belief.covariance is not None
             normals = np.zeros(len(agents))
-            for v in np.flatnonzero(knows):
-                normals[agents == v] = self._rngs[v].standard_normal(offer.sizes[v])
+            for v in np.flatnonzero(knows).tolist():
+                start, size = offer.starts[v], offer.sizes[v]
+                normals[start : start + size] = self._rngs[v].standard_normal(size)
             prior = self._plan.prior.diagonal(agents, offer.contexts)
             deviations = drawn(belief.covariance, prior, agents, normals)
         scores, _ = rated(

@@ -22,15 +22,16 @@ import numpy as np
 
 from coopbandits.arrays import Array
 from coopbandits.engines.by_lags import SimulatedBeliefs, depth
-from coopbandits.engines.factors import OwnPosteriors, SharedPosteriors, groups
+from coopbandits.engines.factors import OwnPosteriors, SharedPosteriors
 from coopbandits.engines.joint import SharedRegression, hears_all, shares
 from coopbandits.engines.lazy import LAZINESS, PARTS, LazyStatistics
 from coopbandits.engines.pooled import PooledStatistics, factors
 from coopbandits.engines.recursive import IndependentAgents, RecursiveRegression, hears_nobody
-from coopbandits.engines.views import BATCH, OwnStatistics
+from coopbandits.engines.views import BATCH, OwnStatistics, alike_in_width
 from coopbandits.features import Basis, Exact, is_finite
 from coopbandits.gp.compositions import ArmJointKernel, Hadamard
 from coopbandits.gp.marginals import Marginals
+from coopbandits.gp.network_kernel import LowRankKernel
 from coopbandits.gp.statistics import Statistics
 from coopbandits.policy import Plan, Policy
 from coopbandits.similarity.hypotheses import Hypotheses
@@ -78,7 +79,7 @@ class Case:
     @cached_property
     def sources(self) -> Array:
         """(V,) from how many agents each learns."""
-        return np.isfinite(self.plan.lags).sum(axis=1).astype(np.float64)
+        return self.plan.lags.sources.counts.astype(np.float64)
 
     @cached_property
     def decided(self) -> Array:
@@ -88,23 +89,30 @@ class Case:
     @cached_property
     def rank(self) -> int:
         """How many parts the agents of a view share, at most."""
+        widest = int(self.sources.max())
         if self.plan.K_z is None:
-            return int(self.sources.max())
-        everyone = np.arange(self.V)
-        return Hypotheses.of(self.plan.lags, everyone, self.plan.K_z).U.shape[2]
+            return widest
+        if isinstance(self.plan.K_z, LowRankKernel) and not self.plan.K_z.delta.any():
+            return min(widest, self.plan.K_z.U.shape[1])
+        return max(
+            Hypotheses.of(self.plan.lags, who, self.plan.K_z).U.shape[2]
+            for who in alike_in_width(self.plan.lags.sources.counts)
+        )
 
     @cached_property
     def kinds(self) -> int:
         """How many different rows of lags there are."""
-        return len(np.unique(self.plan.lags, axis=0))
+        return int(self.plan.lags.kinds.max()) + 1
 
     def view_numbers(self, rank: int) -> float:
         """How many numbers all agents' views take at most."""
-        N, estimator = int(self.sources.max()), self.plan.estimator
+        widths, estimator = self.plan.lags.sources.counts, self.plan.estimator
+        N = int(widths.max())
+        cells = sum(len(who) * int(widths[who].max()) for who in alike_in_width(widths))
         learner = None if estimator is None else estimator.learner
         several = getattr(learner, "hypotheses", 1)
         parts = min(N, getattr(learner, "parts", N))
-        return float(self.V * N * max(rank + 4, several * (parts + 4) * (several > 1)))
+        return float(cells * max(rank + 4, several * (parts + 4) * (several > 1)))
 
     @property
     def sums_bytes(self) -> float:
@@ -133,7 +141,7 @@ def _groups(case: Case) -> list[tuple[int, int, float]]:
     """Members, sources and rounds of each group that shares a factor."""
     return [
         (len(members), len(sources), float(case.decided[members].max()))
-        for members, sources in groups(case.plan)
+        for members, sources in case.plan.lags.groups
     ]
 
 

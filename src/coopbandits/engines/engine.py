@@ -7,7 +7,7 @@ import numpy as np
 
 from coopbandits.act import agent_rng
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.network import Network
+from coopbandits.network import Network, SparseRows
 from coopbandits.problems.problem import Round
 
 
@@ -20,8 +20,8 @@ class Engine(Protocol):
         ...
 
     @property
-    def listens(self) -> BoolArray:
-        """Whether v hears of what u does, [v, u]: (V, V)."""
+    def listens(self) -> SparseRows | BoolArray:
+        """Whom each agent hears of: sparse rows, or [v, u] of an array (V, V)."""
         ...
 
     def play(self, t: int, offer: Round) -> IntArray:
@@ -38,7 +38,10 @@ class Engine(Protocol):
         ...
 
     def similarity(self) -> Array:
-        """Return what each agent takes the others' news to be worth, [v, u]: (V, V)."""
+        """Return what agents take others' news to be worth.
+
+        For each pair of `listens`, (n,), where these are sparse rows; else [v, u] of (V, V).
+        """
         ...
 
 

@@ -34,7 +34,7 @@ class Exchange:
         self._agents: list[Agent] = [
             policy.agent(v, network, seed=seed) for v in range(len(network))
         ]
-        self.listens: BoolArray = np.isfinite(policy.listen.lags(network, policy.ttl))
+        self.listens = plan(policy, network).listens.sources
         self._read = Digest.from_bytes if policy.say.sums else Message.from_bytes
         self._in_turn = plan(policy, network).in_turn
         self._wire = Wire(links, network, seed=seed)
@@ -49,9 +49,10 @@ class Exchange:
 
         def pull(v: int) -> list[News]:
             agent = self._agents[v]
-            decision = agent.decide(offer.contexts[offer.agents == v])
+            start = int(offer.starts[v])
+            decision = agent.decide(offer.contexts[start : start + offer.sizes[v]])
             assert decision.index is not None
-            rows[v] = int(offer.starts[v]) + decision.index
+            rows[v] = start + decision.index
             return agent.reward(decision.id, float(offer.rewards[rows[v]]))
 
         self._exchange(t, pull)
@@ -107,8 +108,8 @@ class Exchange:
         return self._forgotten + sum(agent.estimated for agent in self._agents)
 
     def similarity(self) -> Array:
-        """Return what each agent takes the others' news to be worth: (V, V)."""
-        return np.array([agent.similarity for agent in self._agents])
+        """Return what agents take others' news to be worth, for each pair of `listens`: (n,)."""
+        return np.concatenate([agent.worth for agent in self._agents])
 
     def _tell(self, v: int, news: list[News]) -> None:
         """Send an agent's news to all who hear it; those of one who is away wait."""

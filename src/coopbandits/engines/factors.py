@@ -16,7 +16,7 @@ from coopbandits.act import draws
 from coopbandits.agent.factor_beliefs import posteriors_under
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.by_lags import Record, last_rounds
-from coopbandits.engines.views import AllViews
+from coopbandits.engines.views import AllViews, LikeViews
 from coopbandits.gp.mixture import PosteriorMixture
 from coopbandits.gp.posterior import Belief, Newest, Posterior
 from coopbandits.policy import Plan, Policy
@@ -30,8 +30,9 @@ class SharedPosteriors:
     def __init__(self, policy: Policy, plan: Plan) -> None:
         self._plan, self._joint = plan, draws(policy.act)
         self.refreshes = 0  # frozen embeddings change with every message
-        self._frozen: Array = np.eye(len(plan.lags))
-        self._groups = [_Group(policy, plan, *group) for group in groups(plan)]
+        own = plan.listens.sources.rows == plan.listens.sources.agents
+        self._frozen: Array = own.astype(np.float64)
+        self._groups = [_Group(policy, plan, *group) for group in plan.lags.groups]
         self._turns = 0
         self._now: tuple[int, Record] = 0, Record(plan, 0, 1)
 
@@ -54,28 +55,29 @@ class SharedPosteriors:
         """Return beliefs at all rows of a round's offer whose agents judge: (M, ·), (V,)."""
         belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if self._joint else 0)
         for group in self._groups:
-            rows = np.flatnonzero((judging & group.is_member)[offer.agents])
+            rows = offer.rows_of(group.members[judging[group.members]])
             if rows.size:
                 group.predict(*self._now, rows, offer.agents[rows], asked[rows]).put(belief, rows)
         return belief
 
     def similarity(self) -> Array:
-        """Return K_z where agents learn from each other, 0 elsewhere: (V, V).
+        """Return K_z of each pair that listens, 0 between strangers: (n,).
 
         Where embeddings are frozen, that between the latest message of each and one's own.
         """
         return self._frozen if self._plan.frozen else self._plan.similarity
 
     def _between_latest(self, t: int, record: Record) -> Array:
-        kernel, lags = self._plan.kernel, self._plan.lags
+        kernel, rows = self._plan.kernel, []
         assert isinstance(kernel, FrozenKernel)
-        K_z = np.eye(len(lags))
-        for v, row in enumerate(lags):
-            heard = np.flatnonzero(row < t)
-            if t > 1 and heard.size:
-                latest = record.observed[t - 1 - row[heard].astype(np.int64), heard]
-                K_z[v, heard] = kernel.alike(record.observed[None, t - 2, v], latest)[0]
-        return K_z
+        for v, (sources, lags) in enumerate(self._plan.lags):
+            worth = (sources == v).astype(np.float64)
+            heard = lags < t
+            if t > 1 and heard.any():
+                latest = record.observed[t - 1 - lags[heard], sources[heard]]
+                worth[heard] = kernel.alike(record.observed[None, t - 2, v], latest)[0]
+            rows.append(worth)
+        return np.concatenate(rows)
 
 
 class _Group:
@@ -83,10 +85,9 @@ class _Group:
 
     def __init__(self, policy: Policy, plan: Plan, members: IntArray, sources: IntArray) -> None:
         self.members, self.sources = members, sources
-        self.is_member = np.isin(np.arange(len(plan.lags)), members)
-        self.lags = plan.lags[:, sources].copy()
+        self.lags = np.stack([plan.lags.row(v)[1] for v in members.tolist()])
         # a source's news is common once the member it reaches last has it
-        self.common_lag = plan.lags[np.ix_(members, sources)].max(axis=0).astype(np.int64)
+        self.common_lag = self.lags.max(axis=0)
         self.posterior = Posterior(plan.kernel, policy.ridge)
         self._joint = draws(policy.act)
         # a member needs no posterior once it follows its leader
@@ -123,10 +124,10 @@ class _Group:
         if pairs:
             round_, column = np.array(pairs).T
             known = round_ + self.lags[:, column] <= t
-            heard = known[self.members].any(axis=0)
+            heard = known.any(axis=0)
             if heard.any():
                 newest = self._look_ahead(round_[heard], column[heard], record)
-                return newest.believe(asked, known[:, heard], joint=self._joint)
+                return newest.believe(asked, self.members, known[:, heard], joint=self._joint)
         return self.posterior.believe(asked, joint=self._joint)
 
     def _keep_choices(self, t: int, record: Record) -> None:
@@ -164,15 +165,6 @@ class _Group:
         return done
 
 
-def groups(plan: Plan) -> list[tuple[IntArray, IntArray]]:
-    """Put agents that learn from the same agents together: members, and their sources."""
-    members: dict[bytes, list[int]] = {}
-    heard = np.isfinite(plan.lags)
-    for v, row in enumerate(heard):
-        members.setdefault(row.tobytes(), []).append(v)
-    return [(np.array(group), np.flatnonzero(heard[group[0]])) for group in members.values()]
-
-
 class OwnPosteriors:
     """Posteriors for each agent under the K_z that it estimates, factored anew as that changes."""
 
@@ -180,7 +172,7 @@ class OwnPosteriors:
         self._policy, self._plan = policy, plan
         self._views = AllViews(plan)
         V = len(plan.lags)
-        self._posteriors = [PosteriorMixture.under(plan.kernel, policy.ridge, V) for _ in range(V)]
+        self._posteriors = [PosteriorMixture.under(plan.kernel, policy.ridge) for _ in range(V)]
 
     @property
     def refreshes(self) -> int:
@@ -190,19 +182,25 @@ class OwnPosteriors:
     def learn(self, t: int, record: Record) -> None:
         """Learn what has arrived by the decisions of round t."""
         due = set(self._views.refresh(t, record).tolist())
-        for v, lags in enumerate(self._views.lags):
-            agents, after = self._views.hypotheses.agents[v], last_rounds(t, lags)
-            heard = np.flatnonzero(after > 0)
-            if v in due:
-                hypotheses, V = self._views.hypotheses, len(self._plan.lags)
-                self._posteriors[v] = posteriors_under(self._policy, hypotheses, v, V)
-                origins = np.repeat(agents[heard], after[heard])
-                rounds = np.concatenate([np.arange(n) for n in after[heard]])
-            else:
-                origins, rounds = agents[heard], after[heard] - 1
-            if len(origins):
-                at = rounds, origins
-                self._posteriors[v].extend(origins, record.observed[at], record.rewards[at])
+        for views in self._views.parts:
+            for view, v in enumerate(views.who.tolist()):
+                self._learn(t, record, views, view, fresh=v in due)
+
+    def _learn(self, t: int, record: Record, views: LikeViews, view: int, *, fresh: bool) -> None:
+        """Let one agent learn what is new; all that it has heard, if K_z is new."""
+        v, after = int(views.who[view]), last_rounds(t, views.lags[view])
+        heard = np.flatnonzero(after > 0)
+        agents = views.hypotheses.agents[view, heard]
+        if fresh:
+            V = len(self._plan.lags)
+            self._posteriors[v] = posteriors_under(self._policy, views.hypotheses, view, V)
+            origins = np.repeat(agents, after[heard])
+            rounds = np.concatenate([np.arange(n) for n in after[heard]])
+        else:
+            origins, rounds = agents, after[heard] - 1
+        if len(origins):
+            at = rounds, origins
+            self._posteriors[v].extend(origins, record.observed[at], record.rewards[at])
 
     def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: (M, ·), (V,)."""
@@ -215,5 +213,5 @@ class OwnPosteriors:
         return belief
 
     def similarity(self) -> Array:
-        """Return what each agent takes the others' news to be worth: (V, V)."""
+        """Return what agents take others' news to be worth, for each pair that listens: (n,)."""
         return self._views.similarity()

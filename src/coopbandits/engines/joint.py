@@ -18,14 +18,13 @@ from coopbandits.problems.problem import Round
 
 def hears_all(policy: Policy, plan: Plan) -> bool:
     """Tell whether all agents that are no strangers know the same, one round old."""
-    heard = np.isfinite(plan.lags)
     given = policy.listen.pooled and plan.K_z is not None
-    return given and bool((plan.lags[heard] == 1).all())
+    return given and bool((plan.lags.rounds == 1).all())
 
 
 def shares(plan: Plan) -> list[IntArray]:
     """Put agents that are no strangers to each other together."""
-    first = np.isfinite(plan.lags).argmax(axis=1)
+    first = plan.lags.sources.agents[plan.lags.sources.starts[:-1]]
     return [np.flatnonzero(first == part) for part in np.unique(first)]
 
 
@@ -68,9 +67,9 @@ class SharedRegression:
 
     def __init__(self, policy: Policy, plan: Plan, m: int) -> None:
         assert plan.K_z is not None
-        self._policy, self._plan, self._K_z = policy, plan, plan.K_z
+        self._policy, self._plan = policy, plan
         self._parts = [
-            _Part(members, self._K_z[np.ix_(members, members)], m) for members in shares(plan)
+            _Part(members, plan.K_z.block(members, members), m) for members in shares(plan)
         ]
 
     def learn(self, t: int, record: Record) -> None:
@@ -81,7 +80,7 @@ class SharedRegression:
 
     def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
         """Return beliefs at all rows of a round's offer: (M, m)."""
-        V, m = len(self._K_z), asked.shape[1]
+        V, m = len(self._plan.lags), asked.shape[1]
         mean, own = np.empty((V, m)), np.empty((V, m, m))
         logdet, count = np.empty(V), np.empty(V, dtype=np.int64)
         for part in self._parts:
@@ -102,5 +101,5 @@ class SharedRegression:
         )
 
     def similarity(self) -> Array:
-        """Return K_z where agents learn from each other, 0 elsewhere: (V, V)."""
+        """Return K_z of each pair that listens, 0 between strangers: (n,)."""
         return self._plan.similarity

@@ -40,7 +40,7 @@ class LazyStatistics:
         self._marginals = Marginals(self._sums, V, policy.ridge, rounded=laziness > 0)
         self._views = AllViews(plan, most=PARTS if laziness else None)
         self._batches: list[tuple[Batch, Array, Rotated]] = []
-        self._lags = np.full((V, 0), np.inf)
+        self._linked: list[BoolArray] = []
         self._regression = RecursiveRegression(np.zeros((V, m, m)), policy.ridge)
 
     @property
@@ -55,18 +55,18 @@ class LazyStatistics:
         if changed.size or not self._batches:
             self._cut_down()
             self._regression.seen[changed] = 0
-        there = np.maximum(t - self._lags, 0.0).sum(axis=1)
+        there = self._arrived(t)
         due = there >= np.maximum((1 + self._laziness) * self._regression.seen, 1)
         self._regression.learn(~due, record.features, record.rewards[t - 2])
         if not due.any():
             return
         moments = Moments(len(due), self._sums.m)
         for batch, lags, rotated in self._batches:
-            at = np.flatnonzero(due[batch.whose])
+            at = np.flatnonzero(due[batch.viewers])
             if at.size:
                 after = last_rounds(t, lags[at])
                 seen = self._marginals.of(after, batch.agents[at], rotated.part(at))
-                moments.add(batch.whose[at], batch.weight[at], *seen)
+                moments.add(batch.viewers[at], batch.weight[at], *seen)
         self._regression.reset(*moments.whole())
         self._regression.seen[due] = there[due]
 
@@ -75,23 +75,33 @@ class LazyStatistics:
         return self._regression.predict(offer, asked, joint=draws(self._policy.act))
 
     def similarity(self) -> Array:
-        """Return what each agent takes the others' news to be worth: (V, V)."""
+        """Return what agents take others' news to be worth, for each pair that listens: (n,)."""
         return self._views.similarity()
 
     def _cut_down(self) -> None:
         def fits(views: int, fewest: int, most: int, r: int) -> bool:
             return most <= (1 + _ALIKE) * fewest
 
-        hypotheses = self._views.hypotheses
-        self._marginals.reach(float(hypotheses.delta.max()))
+        parts = self._views.parts
+        self._marginals.reach(max(float(part.hypotheses.delta.max()) for part in parts))
         self._batches = [
             (
                 batch,
-                self._views.lags_of(batch),
+                part.lags_of(batch),
                 self._marginals.rotated(batch.U, batch.delta, batch.me),
             )
-            for batch in batches(hypotheses, fits)
+            for part in parts
+            for batch in batches(part.hypotheses, fits)
         ]
-        linked = np.zeros(self._views.lags.shape, dtype=np.bool_)
-        np.logical_or.at(linked, hypotheses.whose, hypotheses.linked)
-        self._lags = np.where(linked, self._views.lags, np.inf)
+        self._linked = []
+        for part in parts:
+            linked = np.zeros(part.lags.shape, dtype=np.bool_)
+            np.logical_or.at(linked, part.hypotheses.whose, part.hypotheses.linked)
+            self._linked.append(linked)
+
+    def _arrived(self, t: int) -> Array:
+        """Count what has arrived of those who are no strangers under some hypothesis: (V,)."""
+        there = np.zeros(len(self._regression.seen))
+        for part, linked in zip(self._views.parts, self._linked, strict=True):
+            there[part.who] = np.maximum(t - np.where(linked, part.lags, np.inf), 0.0).sum(axis=1)
+        return there

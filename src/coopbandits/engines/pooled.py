@@ -18,22 +18,33 @@ from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.by_lags import Record, depth
 from coopbandits.engines.views import BATCH
 from coopbandits.gp.covariances import own_products
+from coopbandits.gp.network_kernel import ClusterKernel
 from coopbandits.gp.posterior import Belief
-from coopbandits.gp.statistics import RollingStatistics, Statistics, half, solved
+from coopbandits.gp.statistics import RollingStatistics, half, solved
+from coopbandits.network import Lags
 from coopbandits.policy import Plan, Policy
 from coopbandits.problems.problem import Round
+
+# The most cells of an array of who hears whom: 32 MB.
+_SMALL = 4_000_000
 
 
 def factors(plan: Plan) -> Array | None:
     """Return a with K_z = a_v·a_u among agents that are no strangers, or None: (V,)."""
-    K_z = plan.K_z
+    K_z, pairs = plan.K_z, plan.lags.sources
     if K_z is None:
         return None
-    a = np.sqrt(np.maximum(np.diagonal(K_z), 0.0))
+    a = np.sqrt(np.maximum(K_z.own(np.arange(len(pairs))), 0.0))
+    if isinstance(K_z, ClusterKernel):
+        return a
     # who is wholly alike to v is wholly alike to everyone else who is: K_z is a kernel
-    product = np.outer(a, a)
-    unlike = np.isfinite(plan.lags) & (np.abs(K_z - product) > 1e-12 * product)
-    return None if unlike.any() else a
+    rows = pairs.rows
+    for start in range(0, len(rows), BATCH):
+        v, u = rows[start : start + BATCH], pairs.agents[start : start + BATCH]
+        product = a[v] * a[u]
+        if (np.abs(K_z.between(v, u) - product) > 1e-12 * product).any():
+            return None
+    return a
 
 
 class PooledStatistics:
@@ -47,12 +58,13 @@ class PooledStatistics:
         self._policy, self._plan, self._a = policy, plan, a
         self._sums = RollingStatistics(len(plan.lags), m, depth(plan))
         self._round = 0
-        kinds, self._kind = np.unique(plan.lags, axis=0, return_inverse=True)
-        self._kind = self._kind.reshape(-1)
-        self._kinds = len(kinds)
-        self._weights = {
-            int(lag): _sparse_or_dense(kinds == lag) for lag in np.unique(kinds[np.isfinite(kinds)])
-        }
+        self._kind = plan.lags.kinds
+        self._kinds, first = np.unique(self._kind, return_index=True)
+        self._weights = _by_lag(plan.lags, first)
+        # where a row of sums has n, b and the different numbers of S
+        i, j, _ = half(m)
+        self._columns = np.concatenate([[0], np.arange(2, 2 + m), 2 + m + i * m + j])
+        self._scale = np.concatenate([[0], np.ones(m), np.full(len(i), 2)])
 
     def learn(self, t: int, record: Record) -> None:
         """Learn what has arrived by the decisions of round t."""
@@ -101,27 +113,36 @@ class PooledStatistics:
         return belief
 
     def similarity(self) -> Array:
-        """Return K_z where agents learn from each other, 0 elsewhere: (V, V)."""
+        """Return K_z of each pair that listens, 0 between strangers: (n,)."""
         return self._plan.similarity
 
     def _totals(self, kinds: IntArray) -> Array:
         """Return the sums of all that kinds of agents have heard: count, c, half of A's cells."""
-        m, t = self._sums.m, self._round
-        i, j, _ = half(m)
-        a = self._a[:, None]
-        total = np.zeros((len(kinds), 1 + m + len(i)))
+        t, whole = self._round, len(kinds) == len(self._kinds)
+        total = np.zeros((len(kinds), len(self._columns)))
         for lag, heard in self._weights.items():
             if t - lag >= 1:
-                sums = Statistics.of(self._sums.rows(t - lag), m)
-                table = np.column_stack([sums.n, a * sums.b, a**2 * sums.S[:, i, j]])
-                total += (heard if len(kinds) == self._kinds else heard[kinds]) @ table
+                table = self._sums.rows(t - lag)[:, self._columns]
+                if (self._a != 1).any():
+                    table *= self._a[:, None] ** self._scale
+                total += (heard if whole else heard[kinds]) @ table
         return total
 
 
-def _sparse_or_dense(heard: BoolArray) -> Any:
-    """Take whichever multiplies faster."""
-    if heard.mean() > 0.05:
-        return heard.astype(np.float64)
+def _by_lag(lags: Lags, who: IntArray) -> dict[int, Any]:
+    """Return which agents some agents hear of after each lag: (kinds, V), sparse or not."""
     from scipy.sparse import csr_array  # noqa: PLC0415 (heavy)
 
-    return csr_array(heard.astype(np.float64))
+    counts = lags.sources.counts[who]
+    ends = np.cumsum(counts)
+    at = np.arange(ends[-1]) + np.repeat(lags.sources.starts[who] - (ends - counts), counts)
+    rows, agents = np.repeat(np.arange(len(who)), counts), lags.sources.agents[at]
+    found = {}
+    for lag in np.unique(lags.rounds[at]).tolist():
+        here = lags.rounds[at] == lag
+        cells = np.ones(int(here.sum())), (rows[here], agents[here])
+        heard = csr_array(cells, shape=(len(who), len(lags)))
+        # of few agents that hear many, an array multiplies faster
+        size = len(who) * len(lags)
+        found[lag] = heard.toarray() if size <= _SMALL and heard.nnz > 0.05 * size else heard
+    return found

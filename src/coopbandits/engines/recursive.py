@@ -137,7 +137,8 @@ def _batches(sizes: IntArray, m: int, *, joint: bool) -> list[IntArray | slice]:
 
 def hears_nobody(plan: Plan) -> bool:
     """Tell whether every agent learns from itself alone, by a K_z that is given."""
-    alone = (np.isfinite(plan.lags).sum(axis=1) == 1).all() and (np.diagonal(plan.lags) == 1).all()
+    sources, rounds = plan.lags.sources, plan.lags.rounds
+    alone = np.array_equal(sources.agents, np.arange(len(sources))) and (rounds == 1).all()
     return bool(alone and plan.K_z is not None)
 
 
@@ -148,13 +149,14 @@ class IndependentAgents:
 
     def __init__(self, policy: Policy, plan: Plan, m: int) -> None:
         assert plan.K_z is not None
-        self._joint, self._scale = draws(policy.act), np.diagonal(plan.K_z)
-        prior = self._scale[:, None, None] * np.eye(m)
+        self._joint, self._plan = draws(policy.act), plan
+        scale = plan.K_z.own(np.arange(len(plan.lags)))
+        prior = scale[:, None, None] * np.eye(m)
         self._regression = RecursiveRegression(prior, policy.ridge)
 
     def learn(self, t: int, record: Record) -> None:
         """Learn what each agent saw in the last round."""
-        everyone = np.ones(len(self._scale), dtype=np.bool_)
+        everyone = np.ones(len(self._plan.lags), dtype=np.bool_)
         self._regression.learn(everyone, record.features, record.rewards[t - 2])
 
     def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
@@ -162,5 +164,5 @@ class IndependentAgents:
         return self._regression.predict(offer, asked, joint=self._joint)
 
     def similarity(self) -> Array:
-        """Return K_z of each agent with itself, 0 elsewhere: (V, V)."""
-        return np.diag(self._scale)
+        """Return K_z of each pair that listens, 0 between strangers: (n,)."""
+        return self._plan.similarity

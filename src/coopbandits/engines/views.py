@@ -5,6 +5,8 @@ down to them and to the parts they share, and views of like size are worked on t
 (`similarity/hypotheses.py`, `gp/weights.py`).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from coopbandits.act import draws
@@ -18,6 +20,8 @@ from coopbandits.policy import Plan, Policy
 from coopbandits.problems.problem import Round
 from coopbandits.similarity.hypotheses import Batch, Hypotheses, batches
 
+# So many cells views of about one width may have together, padding included.
+_CELLS = 100_000
 # Beliefs are worked on in batches of about this many numbers.
 BATCH = 300_000
 # A view of more than this share of all agents is as wide as all of them.
@@ -26,45 +30,87 @@ _WIDE = 0.3
 _NARROW = 24
 
 
-class AllViews:
-    """What K_z may be in the views of all agents, and after how many rounds each hears whom.
+@dataclass(eq=False)
+class LikeViews:
+    """The views of agents that hear about as many others.
 
     Attributes:
-        hypotheses: Of all agents.
-        lags: (V, N) inf pads a row.
-        refreshes: How many estimates there have been.
+        who: (B,) whose.
+        hypotheses: What K_z may be, in these views.
+        lags: (B, N) after how many rounds each hears whom; inf pads a row.
     """
 
-    def __init__(self, plan: Plan, *, most: int | None = None) -> None:
-        """Start with the K_z that is given, of `most` parts, or with none that is estimated."""
-        self._plan, everyone = plan, np.arange(len(plan.lags))
-        self.hypotheses = Hypotheses.of(plan.lags, everyone, plan.K_z, most=most)
-        self.lags = np.take_along_axis(plan.lags, self.hypotheses.agents, axis=1)
-        self.refreshes = 0
-
-    def refresh(self, t: int, record: Record) -> IntArray:
-        """Estimate K_z again for the agents for whom it is due, and return them."""
-        if self._plan.estimator is None:
-            return np.empty(0, dtype=np.int64)
-        old = self.hypotheses
-        self.hypotheses, due = old.refreshed(
-            self._plan.estimator,
-            np.maximum(t - self.lags, 0.0).sum(axis=1).astype(np.int64),
-            lambda some: record.views(t, old.agents[some], self.lags[some], old.me[some]),
-        )
-        self.refreshes += len(due)
-        return due
+    who: IntArray
+    hypotheses: Hypotheses
+    lags: Array
 
     def lags_of(self, batch: Batch) -> Array:
         """Return the lags of some hypotheses' agents, inf where padded: (b, n)."""
         lags = np.take_along_axis(self.lags[batch.whose], batch.columns, axis=1)
         return np.where(batch.real, lags, np.inf)
 
+
+class AllViews:
+    """What K_z may be in the views of all agents, and after how many rounds each hears whom.
+
+    Attributes:
+        parts: Views of about one width together, so that few cells only pad.
+        refreshes: How many estimates there have been.
+    """
+
+    def __init__(self, plan: Plan, *, most: int | None = None) -> None:
+        """Start with the K_z that is given, of `most` parts, or with none that is estimated."""
+        self._plan = plan
+        self.parts = [
+            LikeViews(
+                who, Hypotheses.of(plan.lags, who, plan.K_z, most=most), plan.lags.views(who)[1]
+            )
+            for who in alike_in_width(plan.lags.sources.counts)
+        ]
+        self.refreshes = 0
+
+    def refresh(self, t: int, record: Record) -> IntArray:
+        """Estimate K_z again for the agents for whom it is due, and return them."""
+        estimator = self._plan.estimator
+        changed = [np.empty(0, dtype=np.int64)]
+        if estimator is None:
+            return changed[0]
+        for part in self.parts:
+            old, lags = part.hypotheses, part.lags
+            part.hypotheses, due = old.refreshed(
+                estimator,
+                np.maximum(t - lags, 0.0).sum(axis=1).astype(np.int64),
+                lambda some, old=old, lags=lags: record.views(  # type: ignore[misc]
+                    t, old.agents[some], lags[some], old.me[some]
+                ),
+            )
+            changed.append(part.who[due])
+        due = np.concatenate(changed)
+        self.refreshes += len(due)
+        return due
+
     def similarity(self) -> Array:
-        """Return what each agent takes the others' news to be worth: (V, V)."""
+        """Return what agents take others' news to be worth, for each pair that listens: (n,)."""
         if self._plan.estimator is None:
             return self._plan.similarity
-        return self.hypotheses.rows(len(self.lags))
+        pairs = self._plan.lags.sources
+        worth = np.empty(len(pairs.agents))
+        for part in self.parts:
+            heard = part.hypotheses.heard
+            at = pairs.starts[part.who][:, None] + np.arange(heard.shape[1])
+            worth[at[heard]] = part.hypotheses.expected[heard]
+        return worth
+
+
+def alike_in_width(widths: IntArray) -> list[IntArray]:
+    """Put agents together of whose views, side by side, few cells only pad; all, if they fit."""
+    order = np.argsort(-widths, kind="stable")
+    parts, start = [], 0
+    while start < len(order):
+        count = max(1, _CELLS // max(1, int(widths[order[start]])))
+        parts.append(np.sort(order[start : start + count]))
+        start += count
+    return parts
 
 
 class OwnStatistics:
@@ -74,7 +120,7 @@ class OwnStatistics:
         self._policy = policy
         self._sums = RollingStatistics(len(plan.lags), m, depth(plan))
         self._views = AllViews(plan)
-        self._batches: list[tuple[Batch, Array]] = []  # with their lags
+        self._V, self._batches = len(plan.lags), list[tuple[Batch, Array]]()  # with their lags
         self._round = 0
 
     @property
@@ -95,9 +141,9 @@ class OwnStatistics:
         joint, ridge = draws(self._policy.act), self._policy.ridge
         mixture = Mixture(len(offer.agents), int(offer.sizes.max()) if joint else 0)
         for batch, lags in self._batches:
-            if not judging[batch.whose].any():
+            if not judging[batch.viewers].any():
                 continue
-            rows, real = offer.padded(batch.whose)
+            rows, real = offer.padded(batch.viewers)
             weights, count = self._pooled(batch, lags)
             mean, Z, logdet = weights.ask(asked[rows])
             view, column = np.nonzero(real)
@@ -116,7 +162,7 @@ class OwnStatistics:
         return mixture.belief()
 
     def similarity(self) -> Array:
-        """Return what each agent takes the others' news to be worth: (V, V)."""
+        """Return what agents take others' news to be worth, for each pair that listens: (n,)."""
         return self._views.similarity()
 
     def _pooled(self, batch: Batch, lags: Array) -> tuple[Weights, IntArray]:
@@ -163,18 +209,22 @@ class OwnStatistics:
             blocks += weight @ S
             c += np.swapaxes(loading, 1, 2) @ b
             logdet += (log_product(grown) * here).sum(axis=1)
-        mine = Statistics.of(self._sums.rows(t - 1)[batch.whose], m)
+        mine = Statistics.of(self._sums.rows(t - 1)[batch.viewers], m)
         own = OwnPart(batch.U[rows, batch.me], batch.delta[rows, batch.me], mine.S, mine.b)
         return Weights.of(*unpacked(blocks, c), own, logdet, ridge), count.astype(np.int64)
 
     def _cut_down(self) -> list[tuple[Batch, Array]]:
-        V, m = len(self._views.lags), self._sums.m
+        V, m = self._V, self._sums.m
         widest = _WIDE * V if m <= _NARROW else np.inf
 
         def fits(views: int, fewest: int, most: int, r: int) -> bool:
             numbers = views * (most * (m + 1) ** 2 + ((r + 1) * m + 9) ** 2)
             return bool((widest < fewest) == (widest < most) and numbers <= BATCH)
 
-        cut = batches(self._views.hypotheses, fits)
-        cut = [batch.widened(V) if widest < batch.agents.shape[1] else batch for batch in cut]
-        return [(batch, self._views.lags_of(batch)) for batch in cut]
+        cut = []
+        for part in self._views.parts:
+            for batch in batches(part.hypotheses, fits):
+                is_wide = widest < batch.agents.shape[1]
+                whole = batch.widened(V) if is_wide else batch
+                cut.append((whole, part.lags_of(whole)))
+        return cut

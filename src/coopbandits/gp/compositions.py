@@ -25,6 +25,7 @@ from coopbandits.arms import ActiveDimensions, as_arms
 from coopbandits.arrays import Array, BoolArray, IntArray, as_choice
 from coopbandits.errors import NonFiniteError
 from coopbandits.gp.covariances import own_rows
+from coopbandits.gp.network_kernel import NetworkKernel
 from coopbandits.kernels import STEP, Kernel, diagonal_gradient_of, gradient_of
 
 # σ² is a difference of numbers of size K(x̃, x̃), and as small as λ/n: its relative error is about
@@ -97,27 +98,25 @@ class JointKernel:
     """The kernel K over augmented contexts x̃ = (v, x): rows of agents beside rows of contexts."""
 
     kernel: Kernel
-    K_z: Array
+    K_z: NetworkKernel
     composition: Composition
 
     def __call__(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
         """Evaluate every pair: (n,), (n, d), (m,), (m, d) -> (n, m)."""
-        K_z = np.take(self.K_z[:, w], u, axis=0)  # whole rows: many times faster than pair by pair
-        return self.composition.combine(K_z, self.kernel(X, Y))
+        return self.composition.combine(self.K_z.block(u, w), self.kernel(X, Y))
 
     def diagonal(self, u: IntArray, X: Array) -> Array:
         """Evaluate each augmented context with itself: (n,), (n, d) -> (n,)."""
-        return self.composition.combine(self.K_z[u, u], self.kernel.diagonal(X))
+        return self.composition.combine(self.K_z.own(u), self.kernel.diagonal(X))
 
     def gradient(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
         """Differentiate every pair by x: (n,), (n, d), (m,), (m, d) -> (n, m, d)."""
-        K_z = np.take(self.K_z[:, w], u, axis=0)
-        share = share_of(self.composition, K_z, lambda: self.kernel(X, Y))
+        share = share_of(self.composition, self.K_z.block(u, w), lambda: self.kernel(X, Y))
         return share[..., None] * gradient_of(self.kernel, X, Y)
 
     def diagonal_gradient(self, u: IntArray, X: Array) -> Array:
         """Differentiate each K(x̃, x̃) by x: (n,), (n, d) -> (n, d)."""
-        share = share_of(self.composition, self.K_z[u, u], lambda: self.kernel.diagonal(X))
+        share = share_of(self.composition, self.K_z.own(u), lambda: self.kernel.diagonal(X))
         return share[..., None] * diagonal_gradient_of(self.kernel, X)
 
     def admits(self, ridge: float, u: IntArray, X: Array) -> bool:
@@ -131,9 +130,15 @@ class JointKernel:
             return bool((self.diagonal(u, X) <= LARGEST_RATIO * ridge).all())
 
     @property
-    def related(self) -> BoolArray:
-        """Which agents can tell each other anything: (V, V)."""
-        return self.composition.related(self.K_z)
+    def parts(self) -> IntArray | None:
+        """(V,) labels that agree exactly where agents can tell each other anything, if any do."""
+        if _relates_all(self.composition):
+            return np.zeros(len(self.K_z), dtype=np.int64)
+        return self.K_z.parts if isinstance(self.composition, Hadamard) else None
+
+    def linked(self, agents: IntArray) -> IntArray:
+        """Label agents so that chains of related ones of them join all of one label: (n, 1)."""
+        return _chains(self.composition.related(self.K_z.block(agents, agents)))[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +179,16 @@ class ArmJointKernel(JointKernel):
         return share[..., None] * self._contexts.diagonal_gradient(X)
 
     @property
-    def related(self) -> BoolArray:
-        """Which pairs (v, a) can tell each other anything: (V·A, V·A)."""
-        return self.composition.related(self.pairs)
+    def parts(self) -> IntArray | None:
+        """None, unless all are related: agents may be so at some arms only."""
+        return super().parts if _relates_all(self.composition) else None
+
+    def linked(self, agents: IntArray) -> IntArray:
+        """Label agents at each arm so that chains of related pairs join those of one: (n, A)."""
+        arms = np.arange(len(self.pairs) // len(self.K_z))
+        rows = (agents[:, None] * len(arms) + arms).ravel()
+        related = self.composition.related(self.pairs[np.ix_(rows, rows)])
+        return _chains(related).reshape(len(agents), len(arms))
 
     @cached_property
     def _contexts(self) -> ActiveDimensions:
@@ -189,6 +201,20 @@ class ArmJointKernel(JointKernel):
     def _rows(self, agents: IntArray, X: Array) -> IntArray:
         arms = len(self.pairs) // len(self.K_z)
         return agents * arms + as_arms(self._arm.part(X)[:, 0], arms)
+
+
+def _relates_all(composition: Composition) -> bool:
+    """Tell whether agents are related, however little alike they are."""
+    return bool(composition.related(np.zeros((1, 1)))[0, 0])
+
+
+def _chains(related: BoolArray) -> IntArray:
+    """Label the connected components of a relation: (n, n) -> (n,)."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 (heavy)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 (heavy)
+
+    links = csr_array(related.astype(np.int8))
+    return connected_components(links, directed=False)[1].astype(np.int64)
 
 
 def share_of(composition: Composition, K_z: Array, K_x: Callable[[], Array]) -> Array:
@@ -213,7 +239,7 @@ def refusal(X: Array, ridge: float) -> NonFiniteError:
 def residual_variance(prior: JointKernel, agents: IntArray, X: Array, phi: Array) -> Array:
     """Return the prior variance that features do not hold: (M,), (M, d), (M, m) -> (M,)."""
     whole = prior.diagonal(agents, X)
-    held = np.diagonal(prior.K_z)[agents] * np.einsum("ij,ij->i", phi, phi)
+    held = prior.K_z.own(agents) * np.einsum("ij,ij->i", phi, phi)
     return np.where(whole - held > 1e-12 * whole, whole - held, 0.0)
 
 
@@ -230,7 +256,7 @@ def residual_covariance(
         if not variance[rows].any():
             continue
         u, root = agents[rows], np.sqrt(variance[rows])
-        held = prior.K_z[u[0], u[0]] * (phi[rows] @ phi[rows].T)
+        held = prior.K_z.own(u[:1])[0] * (phi[rows] @ phi[rows].T)
         left = prior(u, X[rows], u, X[rows]) - held
         # of features that are no projection not even this much is sure
         most = root[:, None] * root[None, :]

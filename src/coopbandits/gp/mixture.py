@@ -155,23 +155,27 @@ class PosteriorMixture:
 
     Attributes:
         posteriors: One for each.
-        related: (H, V) who is no stranger under each.
         weight: (H,) how likely each is.
+        sources: (n,) whom the agent hears, ascending; nobody where there are no strangers.
+        related: (H, n) who of them is no stranger under each.
     """
 
     posteriors: tuple[Posterior, ...]
-    related: BoolArray
     weight: Array
+    sources: IntArray
+    related: BoolArray
 
     @classmethod
-    def under(cls, kernel: ObservationKernel, ridge: float, agents: int) -> "PosteriorMixture":
+    def under(cls, kernel: ObservationKernel, ridge: float) -> "PosteriorMixture":
         """Start with one kernel, under which nobody is a stranger."""
-        return cls((Posterior(kernel, ridge),), np.ones((1, agents), dtype=np.bool_), np.ones(1))
+        nobody = np.empty(0, dtype=np.int64)
+        return cls((Posterior(kernel, ridge),), np.ones(1), nobody, np.ones((1, 0), dtype=np.bool_))
 
     def extend(self, origins: IntArray, X: Array, y: Array) -> None:
         """Learn k observations, under each hypothesis those of no stranger: (k,), (k, d), (k,)."""
+        at = np.searchsorted(self.sources, origins) if len(self.sources) else origins[:0]
         for posterior, related in zip(self.posteriors, self.related, strict=True):
-            kept = related[origins]
+            kept = related[at]
             if kept.all():
                 posterior.extend(origins, X, y)
             else:

@@ -332,12 +332,15 @@ class Newest:
     S: Array
     residual: Array
 
-    def believe(self, asked: Projection, known: BoolArray, *, joint: bool = False) -> Belief:
+    def believe(
+        self, asked: Projection, members: IntArray, known: BoolArray, *, joint: bool = False
+    ) -> Belief:
         """Return the belief at projected queries.
 
         Args:
             asked: The queries, of the agents whose decisions they are.
-            known: (V, k) which of the newest observations each agent knows.
+            members: (n,) agents, ascending; those asked are among them.
+            known: (n, k) which of the newest observations each of them knows.
             joint: Whether to return covariances too.
         """
         agents, X = asked.agents, asked.X
@@ -346,7 +349,8 @@ class Newest:
         logdet, count = np.full(len(mean), self.past.logdet), np.full(len(mean), len(self.past))
         covariance = self.past._covariance(asked) if joint else None
         for agent in np.unique(agents):
-            mine, part = np.flatnonzero(agents == agent), np.flatnonzero(known[agent])
+            mine = np.flatnonzero(agents == agent)
+            part = np.flatnonzero(known[np.searchsorted(members, agent)])
             if part.size == 0:
                 continue
             corner = cholesky(self.S[np.ix_(part, part)])

@@ -105,7 +105,9 @@ def path_from_posterior(
     agents, X = known.agents, known.contexts
     of_agents = np.unique(np.append(agents, agent))
     m = basis.size(kernel.kernel, dim)
-    thetas, constants = _prior(kernel.composition, _root(kernel.K_z, of_agents), m, rng)
+    thetas, constants = _prior(
+        kernel.composition, _root(kernel.K_z.block(of_agents, of_agents)), m, rng
+    )
     at, mine = np.searchsorted(of_agents, agents), int(np.searchsorted(of_agents, agent))
     seen = np.zeros(0)
     if len(agents):
@@ -165,7 +167,7 @@ def _with_rest(
     width: float,
 ) -> SamplePath:
     """Add a draw of what a reference sample R does not tell to φᵀθ, all as one sum over R."""
-    own, K_x, R = float(kernel.K_z[agent, agent]), kernel.kernel, basis.reference
+    own, K_x, R = float(kernel.K_z.own(np.array([agent]))[0]), kernel.kernel, basis.reference
     waves = Fourier(_WAVES, seed=int(rng.integers(2**32)))
     prior = width * np.sqrt(own) * rng.standard_normal(waves.size(K_x, R.shape[1]))
     whitening = basis.whitening(K_x)  # φ(x) = Wᵀk_R(x), WWᵀ = K_RR⁻¹
@@ -197,8 +199,8 @@ def _prior(
     )
 
 
-def _root(K_z: Array, agents: IntArray) -> Array:
-    """Return U with UUᵀ = K_z between some agents: (N, r)."""
-    values, vectors = np.linalg.eigh(K_z[np.ix_(agents, agents)])
+def _root(K_z: Array) -> Array:
+    """Return U with UUᵀ = K_z: (N, N) -> (N, r)."""
+    values, vectors = np.linalg.eigh(K_z)
     kept = values > _RANK_TOLERANCE * values[-1]
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

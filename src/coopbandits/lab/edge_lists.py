@@ -1,11 +1,14 @@
 """What does a file of edges say? SNAP's formats, streamed, and connected samples of them.
 
-One edge a line, two whole numbers first: parted by blanks, tabs or commas; further columns, lines
-that start with # and one line of column names are passed over; plain, gzip, or a member of a zip.
-Direction, duplicates and edges of a node to itself are dropped.
+One edge a line, two whole numbers or two names first: parted by blanks, tabs or commas; further
+columns, lines that start with # and one line of column names are passed over; plain, gzip, or a
+member of a zip. Direction, duplicates and edges of a node to itself are dropped. In a file of names
+commas part them if the first line has one, else tabs, else blanks; a first line such as `from,to`,
+`source,target` or `u,v` names columns.
 """
 
 import gzip
+import json
 import re
 import warnings
 import zipfile
@@ -16,9 +19,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from coopbandits.arrays import IntArray, as_count, as_seed
 from coopbandits.errors import NetworkError
@@ -26,6 +30,12 @@ from coopbandits.network import LARGEST_NETWORK, Network
 
 _CHUNK = 1 << 24
 _TOO_LONG = re.compile(rb"\d{19}")
+_WHOLE = re.compile(rb"-?\d+")
+# What the first line of a file of names may call its columns.
+_COLUMNS = {
+    b"a", b"b", b"from", b"to", b"source", b"target", b"src", b"dst", b"u", b"v", b"node1",
+    b"node2", b"id_1", b"id_2", b"fromnodeid", b"tonodeid",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,33 +43,43 @@ class EdgeList:
     """A simple undirected graph.
 
     Attributes:
-        names: (N,) what the file calls the nodes, in order.
+        names: (N,) what the file calls the nodes, numbers or texts, in order.
         edges: (E, 2) the edges, each once, as places i < j in `names`, in order.
     """
 
-    names: IntArray
+    names: npt.NDArray[Any]
     edges: IntArray
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the edges by name: equal for equal graphs, however the file was written."""
-        named = np.ascontiguousarray(self.names[self.edges], dtype="<i8")
-        return sha256(named.tobytes()).hexdigest()
+        named = self.names[self.edges]
+        if named.dtype.kind != "i":
+            return sha256(json.dumps(named.tolist()).encode()).hexdigest()
+        return sha256(np.ascontiguousarray(named, dtype="<i8").tobytes()).hexdigest()
+
+    def called(self, nodes: IntArray) -> list[str] | None:
+        """Return what the file calls some nodes; None where they are numbered as agents are."""
+        names = self.names[nodes]
+        is_numbered = names.dtype.kind == "i" and np.array_equal(names, np.arange(len(names)))
+        return None if is_numbered else [str(name) for name in names.tolist()]
 
     def network(self) -> Network:
-        """Return the whole graph; agent v is the node of the v-th lowest name."""
+        """Return the whole graph; agent v is the node of the v-th lowest name, and called so."""
         if len(self.names) > LARGEST_NETWORK:
             raise NetworkError(
                 f"the file has {len(self.names):,} nodes, and a network at most "
                 f"{LARGEST_NETWORK:,} agents; pass agents= for a connected sample"
             )
-        return Network.from_edges(self.edges, agents=len(self.names))
+        V = len(self.names)
+        return Network.from_edges(self.edges, agents=V, names=self.called(np.arange(V)))
 
     def sample(self, agents: int, *, seed: int = 0) -> Network:
         """Return a connected sample, with all edges among its nodes.
 
         Breadth first from a node drawn at random in the largest component, each node's neighbours
-        in random order, until there are enough. Agents are numbered in the order of their joining.
+        in random order, until there are enough. Agents are numbered in the order of their joining,
+        and called what the file calls them.
         """
         count = as_count(agents, "agents", most=LARGEST_NETWORK)
         starts, neighbours, component = self._adjacency
@@ -83,7 +103,7 @@ class EdgeList:
             for other in neighbours[starts[node] : starts[node + 1]].tolist()
             if joined.get(other, -1) > agent
         ]
-        return Network.from_edges(pairs, agents=count)
+        return Network.from_edges(pairs, agents=count, names=self.called(np.array(order)))
 
     @cached_property
     def _adjacency(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -110,7 +130,7 @@ def read_edges(
         member: Which file of a zip: how its name ends.
         on_bytes: Told how many bytes of text have been read, for a progress display.
     """
-    parts: list[IntArray] = []
+    parts: list[npt.NDArray[Any]] = []
     try:
         with _opened(path, member) as file:
             for pairs in _pairs(file, path, on_bytes):
@@ -120,7 +140,7 @@ def read_edges(
             f"{path} cannot be read ({error}); it is missing or damaged: fetch it anew"
         ) from error
     if not parts:
-        raise NetworkError(f"{path} holds no edge; expected lines of two whole numbers")
+        raise NetworkError(f"{path} holds no edge; expected lines of two whole numbers or names")
     pairs = np.concatenate(parts)
     parts.clear()
     names, places = np.unique(pairs, return_inverse=True)
@@ -148,15 +168,22 @@ def _opened(path: Path, member: str | None) -> Iterator[IO[bytes]]:
 
 def _pairs(
     file: IO[bytes], path: Path, on_bytes: Callable[[int], None] | None
-) -> Iterator[IntArray]:
+) -> Iterator[npt.NDArray[Any]]:
     """Yield the edges of one chunk of lines after another."""
     rest, line, columns = b"", 1, 0
+    is_named = False
     while True:
         read = file.read(_CHUNK)
         chunk, mark, rest = (rest + read).rpartition(b"\n")
         if not read:
             chunk, mark, rest = rest, b"", b""
-        text = (chunk + mark).replace(b",", b" ")
+        if line == 1:
+            is_named = _is_named(chunk + mark)
+        if is_named:
+            named = _named_pairs(chunk + mark, path, line)
+            if len(named):
+                yield named
+        text = b"" if is_named else (chunk + mark).replace(b",", b" ")
         if line == 1:
             text = _without_names(text)
         if b"#" in text:
@@ -170,6 +197,47 @@ def _pairs(
             on_bytes(len(read))
         if not read:
             return
+
+
+def _rows(text: bytes) -> list[bytes]:
+    """Return the lines that say something, without comments."""
+    return [r for r in text.split(b"\n") if r.strip() and not r.lstrip().startswith(b"#")]
+
+
+def _words(row: bytes) -> list[bytes]:
+    """Part a line by commas if it has one, else by tabs, else by blanks."""
+    mark = next((mark for mark in (b",", b"\t") if mark in row), None)
+    return [word.strip() for word in row.split(mark)]
+
+
+def _is_named(text: bytes) -> bool:
+    """Tell whether a file's first lines have names for nodes, not numbers."""
+    rows = [_words(row)[:2] for row in _rows(text[:10_000])][:2]
+    if rows and len(rows[0]) == 2 and all(word.lower() in _COLUMNS for word in rows[0]):
+        rows = rows[1:]  # a line of column names
+
+    def is_name(row: list[bytes]) -> bool:
+        return len(row) == 2 and all(word and not _WHOLE.fullmatch(word) for word in row)
+
+    # one line of letters above numbers names columns, whatever they are called
+    return bool(rows) and is_name(rows[0]) and all(map(is_name, rows[1:]))
+
+
+def _named_pairs(text: bytes, path: Path, line: int) -> npt.NDArray[Any]:
+    """Read edges between named nodes: (E, 2), of texts."""
+    pairs = []
+    for number, row in enumerate(text.split(b"\n"), start=line):
+        words = [] if row.lstrip().startswith(b"#") else _words(row)
+        first = number == 1 and [word.lower() for word in words[:2]]
+        if not any(words) or (first and all(word in _COLUMNS for word in first)):
+            continue
+        if len(words) < 2 or not all(words[:2]):
+            shown = row[:60].decode("utf-8", "replace")
+            raise NetworkError(
+                f"line {number} of {path} is {shown!r}; expected two names, the ends of an edge"
+            )
+        pairs.append([word.decode("utf-8", "replace") for word in words[:2]])
+    return np.array(pairs, dtype=np.str_).reshape(-1, 2)
 
 
 def _first_width(text: bytes) -> int:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_count
+from coopbandits.arrays import Array, IntArray, as_count
 from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.gp.network_kernel import DenseKernel, NetworkKernel, dense
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Simulated
-from coopbandits.run import Run
-from coopbandits.similarity import as_similarity
+from coopbandits.run import MOST_SHOWN, Run
+from coopbandits.similarity import as_similarity, network_kernel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,10 +48,14 @@ def similarity_table(
         truth: The problem that was played, where it knows its true K_z, or that matrix (V, V).
         rounds: Which rounds; those in which some agent's K_z changed, if not given.
     """
-    K_true = _matrix(truth, run.regret.shape[1])
-    chosen = [t for t, _ in run.estimates] if rounds is None else list(rounds)
-    pairs = run.listens & ~np.eye(len(K_true), dtype=np.bool_)
-    return [_row(t, run.similarity(t), K_true, pairs) for t in chosen]
+    others = run.sources.rows != run.sources.agents
+    v, u = run.sources.rows[others], run.sources.agents[others]
+    true = _kernel(truth, len(run.sources)).between(v, u)
+    T = len(run.regret)
+    since = np.array([t for t, _ in run.worth])
+    chosen = since.tolist() if rounds is None else [as_count(t, "t", most=T) for t in rounds]
+    held = [int(np.searchsorted(since, t, side="right")) - 1 for t in chosen]
+    return [_row(t, run.worth[at][1][others], true) for t, at in zip(chosen, held, strict=True)]
 
 
 def similarity_figure(
@@ -75,13 +80,18 @@ def similarity_figure(
     from matplotlib.figure import Figure  # noqa: PLC0415 (core and CLI start without it)
 
     T, V = run.regret.shape
-    K_true = _matrix(truth, V)
+    if V > MOST_SHOWN:
+        raise ParameterError(
+            f"a picture of {V:,} × {V:,} cells shows nothing; expected at most {MOST_SHOWN:,} "
+            "agents; similarity_table compares any number"
+        )
+    K_true = dense(_kernel(truth, V))
     given = sorted({max(1, round(T * share)) for share in (0.05, 0.15, 0.5, 1.0)})
     shown = given if rounds is None else [as_count(t, "a round", most=T) for t in rounds]
     if not 1 <= len(shown) <= 4:
         raise ParameterError(f"rounds must name 1 to 4 rounds, got {len(shown)}")
     order = like_together(K_true)
-    listens = run.listens[np.ix_(order, order)]
+    listens = np.asarray(run.listens)[np.ix_(order, order)]
     figure = Figure(figsize=(2.5 * (len(shown) + 1) + 0.6, 6.0), dpi=150, layout="constrained")
     grid = figure.add_gridspec(2, len(shown) + 1, height_ratios=[1.0, 1.0])
     panels = [("truth", K_true), *((f"round {t}", run.similarity(t)) for t in shown)]
@@ -133,19 +143,21 @@ def _draw_course(axis: Any, table: list[SimilarityRow], T: int) -> None:
     axis.legend(frameon=False, loc="center right")
 
 
-def _matrix(truth: Simulated | Continuum | Array, V: int) -> Array:
+def _kernel(truth: Simulated | Continuum | Array, V: int) -> NetworkKernel:
+    kernel: NetworkKernel
     if isinstance(truth, Simulated | Continuum):
         if truth.similarity is None:
             raise ParameterError(f"{truth!r} does not know its true K_z; give it as a matrix")
-        truth = truth.similarity.matrix(truth.network)
-    matrix = as_similarity(truth)
-    if len(matrix) != V:
-        raise ShapeError(f"the true K_z is for {len(matrix)} agents, but the run has {V}")
-    return matrix
+        kernel = network_kernel(truth.similarity, truth.network)
+    else:
+        kernel = DenseKernel(as_similarity(truth))
+    if len(kernel) != V:
+        raise ShapeError(f"the true K_z is for {len(kernel)} agents, but the run has {V}")
+    return kernel
 
 
-def _row(t: int, K_z: Array, truth: Array, pairs: BoolArray) -> SimilarityRow:
-    mine, true = K_z[pairs], truth[pairs]
+def _row(t: int, mine: Array, true: Array) -> SimilarityRow:
+    """Compare pairs: (n,), (n,)."""
     alike = true >= 0.5
     varies = len(mine) > 1 and np.ptp(mine) > 0 and np.ptp(true) > 0
     return SimilarityRow(

@@ -1,21 +1,30 @@
-"""Sets of agents, kept as the bits of one integer: fast to join, to meet and to count."""
+"""Sets of agents, kept as the bits of one integer: fast to join, to meet and to count.
 
-from collections.abc import Iterable, Iterator, Sequence
+For components of a graph, whose agents are numbered from 0: a set takes as many bits as there are.
+"""
+
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
 
-from coopbandits.arrays import BoolArray
+from coopbandits.arrays import IntArray
+from coopbandits.network.sparse_rows import SparseRows
 
 AgentSet: TypeAlias = int
 """A set of agents: agent v is in it if bit v is set."""
 
 
-def closed_neighbourhoods(adjacency: BoolArray) -> list[AgentSet]:
+def closed_neighbourhoods(neighbours: SparseRows) -> list[AgentSet]:
     """Whom each agent hears, itself included, as sets."""
-    closed = adjacency | np.eye(len(adjacency), dtype=np.bool_)
-    packed = np.packbits(closed, axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+    width = (len(neighbours) + 7) // 8 * 8
+    flags = np.zeros(width, dtype=np.bool_)
+    hoods = []
+    for v, row in enumerate(neighbours):
+        flags[row] = flags[v] = True
+        hoods.append(int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little"))
+        flags[row] = flags[v] = False
+    return hoods
 
 
 def members(agents: AgentSet) -> Iterator[int]:
@@ -31,22 +40,14 @@ def everyone(count: int) -> AgentSet:
     return (1 << count) - 1
 
 
-def all_adjacent(neighbourhoods: Sequence[AgentSet], agents: Iterable[int]) -> bool:
-    """Whether a group of agents is a clique."""
-    agents = list(agents)
-    group = sum(1 << agent for agent in agents)
-    return all(group & ~neighbourhoods[agent] == 0 for agent in agents)
+def components(neighbours: SparseRows, agents: IntArray) -> list[IntArray]:
+    """Split some of the agents, ascending, into connected components, by lowest member."""
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 (heavy)
 
-
-def components(neighbourhoods: Sequence[AgentSet], agents: AgentSet) -> Iterator[list[int]]:
-    """Split some of the agents into connected components, by lowest member."""
-    while agents:
-        reached, frontier = 0, agents & -agents
-        while frontier:
-            reached |= frontier
-            heard = 0
-            for agent in members(frontier):
-                heard |= neighbourhoods[agent]
-            frontier = heard & agents & ~reached
-        agents &= ~reached
-        yield list(members(reached))
+    if not len(agents):
+        return []
+    inside = neighbours.within(agents).matrix()
+    labels = connected_components(inside, directed=False)[1]
+    order = np.argsort(labels, kind="stable")
+    parts = np.split(agents[order], np.cumsum(np.bincount(labels))[:-1])
+    return sorted(parts, key=lambda part: int(part[0]))

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, frozen
+from coopbandits.arrays import Array, IntArray, frozen
 from coopbandits.network.agent_sets import (
     AgentSet,
     closed_neighbourhoods,
@@ -38,6 +38,7 @@ from coopbandits.network.agent_sets import (
     members,
 )
 from coopbandits.network.independent_set import heavy_independent_set
+from coopbandits.network.sparse_rows import SparseRows, alike
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -83,56 +84,83 @@ class Centres:
         return self.weight == self.upper_bound
 
 
-def choose_centres(adjacency: BoolArray) -> Centres:
+def choose_centres(neighbours: SparseRows) -> Centres:
     """Choose a maximal independent set, as heavy as bounded effort finds, and assign all agents.
 
     An agent that is no centre follows its adjacent centre of largest degree, of equal ones the
     lowest.
 
     Args:
-        adjacency: (V, V) symmetric, with an empty diagonal: who hears whom.
+        neighbours: Symmetric, nobody in its own row: who hears whom.
     """
-    weights = adjacency.sum(axis=1) + 1
-    indices, upper_bound = bounded_independent_set(adjacency, weights)
-    heard = adjacency[:, indices]
-    speaks = np.zeros(len(adjacency), dtype=np.bool_)
-    speaks[indices] = True
-    if (heard.any(axis=1) == speaks).any():  # a centre hears none, everyone else hears one
+    weights = neighbours.counts + 1
+    indices, upper_bound = bounded_independent_set(neighbours, weights)
+    of = _nearest(neighbours, indices)
+    is_centre = np.isin(np.arange(len(of)), indices)
+    heard = np.bincount(neighbours.rows[is_centre[neighbours.agents]], minlength=len(of)) > 0
+    if (heard == is_centre).any():  # a centre hears none, everyone else hears one
         raise AssertionError(f"{indices} is no maximal independent set; please report this graph")
-    of = indices[np.where(heard, weights[indices], 0).argmax(axis=1)]
+    return Centres(frozen(indices), frozen(of), int(weights[indices].sum()), upper_bound)
+
+
+def extended_centres(centres: Centres, stages: Sequence[SparseRows]) -> Centres:
+    """Let newcomers follow the centres of before, who stay, as do those who follow them.
+
+    A newcomer follows its adjacent centre of largest degree; who hears none is a centre.
+
+    Args:
+        centres: Of the agents of before, who keep their numbers.
+        stages: Who hears whom, each time that some joined; symmetric, nobody in its own row.
+    """
+    indices, of = set(centres.indices.tolist()), centres.of
+    for neighbours in stages:
+        for agent in range(len(of), len(neighbours)):
+            if not indices & set(neighbours[agent].tolist()):
+                indices.add(agent)
+        nearest = _nearest(neighbours, np.array(sorted(indices)))
+        of = np.concatenate([of, nearest[len(of) :]])
+    chosen, weights = np.array(sorted(indices)), stages[-1].counts + 1
+    bound = bounded_independent_set(stages[-1], weights)[1]
+    return Centres(frozen(chosen), frozen(of), int(weights[chosen].sum()), bound)
+
+
+def _nearest(neighbours: SparseRows, indices: IntArray) -> IntArray:
+    """Return each agent's adjacent centre of largest degree, of equal ones the lowest: (V,).
+
+    A centre is its own; −1 for who hears none.
+    """
+    # the best centres first, so that the first that an agent hears is the one
+    order = indices[np.argsort(-neighbours.counts[indices], kind="stable")]
+    of = np.full(len(neighbours), -1)
+    for centre in order.tolist():
+        heard = neighbours[centre]
+        of[heard[of[heard] < 0]] = centre
     of[indices] = indices
-    return Centres(
-        indices=frozen(indices),
-        of=frozen(of),
-        weight=int(weights[indices].sum()),
-        upper_bound=upper_bound,
-    )
+    return of
 
 
-def bounded_independent_set(adjacency: BoolArray, weights: IntArray) -> tuple[IntArray, int]:
+def bounded_independent_set(neighbours: SparseRows, weights: IntArray) -> tuple[IntArray, int]:
     """Find a heavy maximal independent set, ascending, and a weight that none exceeds.
 
     Args:
-        adjacency: (V, V) symmetric, with an empty diagonal.
+        neighbours: Symmetric, nobody in its own row.
         weights: (V,) whole numbers above 0, equal for agents with the same neighbourhood.
     """
-    neighbourhoods = closed_neighbourhoods(adjacency)
-    twins: dict[AgentSet, int] = {}
-    for agent, neighbourhood in enumerate(neighbourhoods):
-        twins.setdefault(neighbourhood, agent)
+    closed = [np.sort(np.append(row, v)) for v, row in enumerate(neighbours)]
+    hoods = SparseRows.of_lists(closed)
+    _, twins = np.unique(alike(hoods.agents, starts=hoods.starts), return_index=True)
     chosen: list[int] = []
     upper_bound = 0
-    for component in components(neighbourhoods, sum(1 << agent for agent in twins.values())):
-        agents = np.array(component)
-        picked, bound = _choose(adjacency[np.ix_(agents, agents)], weights[agents])
+    for agents in components(neighbours, np.sort(twins)):
+        picked, bound = _choose(neighbours.within(agents), weights[agents])
         chosen += agents[picked].tolist()
         upper_bound += bound
     return np.array(sorted(chosen), dtype=np.int64), upper_bound
 
 
-def _choose(adjacency: BoolArray, weights: IntArray) -> tuple[list[int], int]:
+def _choose(neighbours: SparseRows, weights: IntArray) -> tuple[list[int], int]:
     """Choose a heavy independent set of a connected graph, and bound the heaviest from above."""
-    agents = len(adjacency)
+    agents = len(neighbours)
     # Ties go to low indices: every weight is scaled up and gets its agent's rank from the end
     # added. The ranks of any set sum up to less than the scale, so a heavier set stays heavier.
     scale = agents * (agents + 1) // 2 + 1
@@ -142,49 +170,58 @@ def _choose(adjacency: BoolArray, weights: IntArray) -> tuple[list[int], int]:
         return max(one, other, key=lambda chosen: int(ranked[chosen].sum()))
 
     # The swaps go by the plain weights: on ranks alone they would shift whole chains of agents.
-    picked = heavy_independent_set(adjacency, weights)
-    bound = _cover_bound(adjacency, weights)
+    picked = heavy_independent_set(neighbours, weights)
+    bound = _cover_bound(neighbours, weights)
     cliques: list[list[int]] = []
-    if 0 < adjacency.sum() <= 2 * RELAXED_EDGES:
-        cliques = _edge_clique_cover(adjacency)
+    if 0 < len(neighbours.agents) <= 2 * RELAXED_EDGES:
+        cliques = _edge_clique_cover(neighbours)
         solved, value = _relax(cliques, ranked / scale)
         picked, bound = better(picked, solved), min(bound, floor(value + SOLVER_ERROR))
     if weights[picked].sum() < bound and agents <= SEARCH_AGENTS:
-        picked, proven = _search(adjacency, ranked, picked)
+        picked, proven = _search(neighbours, ranked, picked)
         bound = int(weights[picked].sum()) if proven else bound
     weight, size = int(weights[picked].sum()), sum(map(len, cliques))
     close = size <= PROGRAM_SIZE and bound <= (1 + PROGRAM_GAP) * weight
     if weight < bound and cliques and (close or size <= PROGRAM_ALWAYS):
         solved, value = _program(cliques, ranked / scale)
-        picked = better(picked, _fill(adjacency, ranked, solved))
+        picked = better(picked, _fill(neighbours, ranked, solved))
         bound = min(bound, floor(value + SOLVER_ERROR))
     return picked, bound
 
 
-def _fill(adjacency: BoolArray, weights: IntArray, picked: list[int]) -> list[int]:
+def _fill(neighbours: SparseRows, weights: IntArray, picked: list[int]) -> list[int]:
     """Make an independent set maximal: a solver that is stopped may leave room for more."""
-    free = np.ones(len(adjacency), dtype=np.bool_)
+    free = np.ones(len(neighbours), dtype=np.bool_)
     free[picked] = False
-    free &= ~adjacency[picked].any(axis=0)
+    for agent in picked:
+        free[neighbours[agent]] = False
     while free.any():
         agent = int(np.where(free, weights, 0).argmax())
         picked = [*picked, agent]
-        free &= ~adjacency[agent]
+        free[neighbours[agent]] = False
         free[agent] = False
     return sorted(picked)
 
 
-def _cover_bound(adjacency: BoolArray, weights: IntArray) -> int:
+def _cover_bound(neighbours: SparseRows, weights: IntArray) -> int:
     """Bound all independent sets: share out the agents into cliques, take one of each.
 
     Cliques are filled greedily in order of weight, so that heavy agents share them.
     """
     order = np.argsort(-weights, kind="stable")
-    neighbourhoods = closed_neighbourhoods(adjacency[np.ix_(order, order)])
-    left, bound = everyone(len(adjacency)), 0
-    while left:
-        bound += int(weights[order[next(members(left))]])
-        left ^= _first_clique(neighbourhoods, left)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    hoods = [set(rank[row].tolist()) for row in (neighbours[v] for v in order.tolist())]
+    left, bound = [True] * len(order), 0
+    for first in range(len(order)):
+        if not left[first]:
+            continue
+        bound += int(weights[order[first]])
+        open_to = {v for v in hoods[first] if left[v]}
+        while open_to:
+            lowest = min(open_to)
+            left[lowest] = False
+            open_to &= hoods[lowest]
     return bound
 
 
@@ -198,17 +235,17 @@ def _first_clique(neighbourhoods: Sequence[AgentSet], agents: AgentSet) -> Agent
     return clique
 
 
-def _search(adjacency: BoolArray, weights: IntArray, picked: list[int]) -> tuple[list[int], bool]:
+def _search(neighbours: SparseRows, weights: IntArray, picked: list[int]) -> tuple[list[int], bool]:
     """Go through all heavier independent sets; return the heaviest, and whether it is proven.
 
     Branch and bound, heavy agents first. At each node, cliques are filled as long as their
     heaviest members together do not exceed what is missing to the record: a set that beats it must
     contain someone else. The node branches over who that is.
     """
-    agents = len(adjacency)
+    agents = len(neighbours)
     order = np.argsort(-weights, kind="stable")
     weight: list[int] = weights[order].tolist()
-    neighbourhoods = closed_neighbourhoods(adjacency[np.ix_(order, order)])
+    neighbourhoods = closed_neighbourhoods(neighbours.renumbered(order))
     record, record_set = int(weights[picked].sum()), picked
     nodes = [(everyone(agents), 0, 0)]  # who still fits, who is chosen, what these weigh
     for _ in range(SEARCH_EFFORT // agents):
@@ -277,22 +314,23 @@ def _incidence(cliques: list[list[int]], agents: int) -> "csr_array":
     return csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(cliques), agents))
 
 
-def _edge_clique_cover(adjacency: BoolArray) -> list[list[int]]:
+def _edge_clique_cover(neighbours: SparseRows) -> list[list[int]]:
     """Find cliques such that both ends of every edge lie in one of them, greedily."""
-    neighbourhoods = closed_neighbourhoods(adjacency)
-    uncovered = [hood & ~(1 << v) for v, hood in enumerate(neighbourhoods)]
+    hoods = [set(row.tolist()) for row in neighbours]
+    uncovered = [set(hood) for hood in hoods]
     cliques: list[list[int]] = []
-    for first in range(len(adjacency)):
+    for first in range(len(hoods)):
         while uncovered[first]:
-            clique: AgentSet = 1 << first
-            open_to = neighbourhoods[first] & ~clique
+            clique, open_to = {first}, set(hoods[first])
+            # how many new edges each would cover
+            covers = {v: int(first in uncovered[v]) for v in open_to}
             while open_to:
-                # who covers the most new edges; members are ascending, so ties go to the lowest
-                new_edges = {v: (uncovered[v] & clique).bit_count() for v in members(open_to)}
-                agent = max(new_edges, key=new_edges.__getitem__)
-                clique |= 1 << agent
-                open_to &= neighbourhoods[agent] & ~clique
-            for agent in members(clique):
-                uncovered[agent] &= ~clique
-            cliques.append(list(members(clique)))
+                agent = max(open_to, key=lambda v: (covers[v], -v))
+                clique.add(agent)
+                open_to &= hoods[agent]
+                for v in open_to & uncovered[agent]:
+                    covers[v] += 1
+            for agent in clique:
+                uncovered[agent] -= clique
+            cliques.append(sorted(clique))
     return cliques

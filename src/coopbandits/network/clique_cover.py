@@ -2,8 +2,7 @@
 
 A clique cover splits the agents into groups in which everybody hears everybody. The smallest
 possible number of groups, χ̄, is the number of colours that the complement needs, so no fast
-method finds it for every graph. What is done here, on sets of agents that are kept as the bits of
-one integer:
+method finds it for every graph. What is done here:
 
 1. **Fold.** If v hears everyone whom u hears, u included, then v can join u's clique, whichever
    that will be: v is set aside. Paths, trees and their powers vanish entirely by this rule. What
@@ -15,10 +14,14 @@ one integer:
    there must look for a place in turn (a tabu search).
 5. **Search** exhaustively, branching over the agent with the fewest places left.
 
+Steps 3 to 5 are for components of up to `IMPROVED_AGENTS`, on sets that are kept as the bits of one
+integer; in larger ones their limits would leave them no time to find anything.
+
 A set of agents of whom no two hear each other needs one clique per member: the largest one found
 is the lower bound, and the work stops where a cover meets it. A search that comes to its end
 proves its cover as well. All effort is limited by counts, and there is no randomness: the same
-graph always gets the same cover.
+graph always gets the same cover. Steps 1 and 2 and the bound take time that follows the pairs that
+hear each other.
 """
 
 from collections import deque
@@ -27,17 +30,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import BoolArray, IntArray, frozen
+from coopbandits.arrays import IntArray, frozen
 from coopbandits.network.agent_sets import (
     AgentSet,
-    all_adjacent,
     closed_neighbourhoods,
     components,
     everyone,
     members,
 )
 from coopbandits.network.independent_set import heavy_independent_set
+from coopbandits.network.sparse_rows import SparseRows
 
+IMPROVED_AGENTS = 5_000
+"""The largest component whose cover is improved on after it is built."""
 REGROUP_EFFORT = 600_000
 """Passes of step 3, times the number of agents in the component."""
 DISSOLVE_EFFORT = 4_000_000
@@ -66,33 +71,70 @@ class CliqueCover:
         return len(self.cliques) == self.lower_bound
 
 
-def cover_by_cliques(adjacency: BoolArray) -> CliqueCover:
+def cover_by_cliques(neighbours: SparseRows) -> CliqueCover:
     """Partition the agents into cliques, as few as bounded effort finds.
 
     Args:
-        adjacency: (V, V) symmetric, with an empty diagonal: who hears whom.
+        neighbours: Symmetric, nobody in its own row: who hears whom.
     """
-    neighbourhoods = closed_neighbourhoods(adjacency)
-    kernel, followers = _fold(neighbourhoods)
+    kernel, followers = _fold(neighbours)
     lower_bound = cliques_found = 0
     label: dict[int, int] = {}
-    for component in components(neighbourhoods, kernel):
-        cliques, bound = _cover_component(adjacency[np.ix_(component, component)])
+    for component in components(neighbours, kernel):
+        cliques, bound = _cover_component(neighbours.within(component))
         for clique in cliques:
-            label |= {component[member]: cliques_found for member in members(clique)}
+            label |= {int(component[member]): cliques_found for member in clique}
             cliques_found += 1
         lower_bound += bound
     for agent, leader in reversed(followers):
         label[agent] = label[leader]
+    labels = np.array([label[agent] for agent in range(len(neighbours))], dtype=np.int64)
+    return _cover_of(neighbours, labels, lower_bound)
 
+
+def extended_cover(cover: CliqueCover, stages: Sequence[SparseRows]) -> CliqueCover:
+    """Let newcomers into the cliques of before, which stay: who hears whom only grows.
+
+    A newcomer joins the largest clique of which it hears all, and all hear it; of equal ones the
+    first; else it is its own.
+
+    Args:
+        cover: Of the agents of before, who keep their numbers.
+        stages: Who hears whom, each time that some joined; symmetric, nobody in its own row.
+    """
+    labels: list[int] = cover.labels.tolist()
+    sizes = [len(clique) for clique in cover.cliques]
+    for neighbours in stages:
+        for agent in range(len(labels), len(neighbours)):
+            heard: dict[int, int] = {}
+            for other in neighbours[agent].tolist():
+                if other < agent:
+                    heard[labels[other]] = heard.get(labels[other], 0) + 1
+            fitting = [clique for clique, count in heard.items() if count == sizes[clique]]
+            joined = min(fitting, key=lambda clique: (-sizes[clique], clique), default=len(sizes))
+            if not fitting:
+                sizes.append(0)
+            labels.append(joined)
+            sizes[joined] += 1
+    ones = np.ones(len(stages[-1]), dtype=np.int64)
+    independent = heavy_independent_set(stages[-1], ones, enough=len(sizes))
+    return _cover_of(stages[-1], np.array(labels), len(independent))
+
+
+def _cover_of(neighbours: SparseRows, labels: IntArray, lower_bound: int) -> CliqueCover:
+    """Check a cover, and number its cliques by their lowest members."""
     grouped: dict[int, list[int]] = {}
-    for agent in range(len(adjacency)):
-        grouped.setdefault(label[agent], []).append(agent)
-    labels = np.empty(len(adjacency), dtype=np.int64)
-    for index, clique_members in enumerate(grouped.values()):
-        labels[clique_members] = index
-        if not all_adjacent(neighbourhoods, clique_members):
-            raise AssertionError(f"{clique_members} is no clique; please report this graph")
+    for agent, clique in enumerate(labels.tolist()):
+        grouped.setdefault(clique, []).append(agent)
+    number = {clique: index for index, clique in enumerate(grouped)}
+    labels = np.array([number[clique] for clique in labels.tolist()], dtype=np.int64)
+    # in a clique everyone hears all others of it
+    inside = labels[neighbours.rows] == labels[neighbours.agents]
+    heard = np.bincount(neighbours.rows[inside], minlength=len(labels))
+    lone = np.flatnonzero(heard != np.bincount(labels)[labels] - 1)
+    if lone.size:
+        found = grouped[list(grouped)[labels[lone[0]]]]
+        raise AssertionError(f"{found} is no clique; please report this graph")
     return CliqueCover(
         labels=frozen(labels),
         cliques=tuple(tuple(clique) for clique in grouped.values()),
@@ -100,61 +142,73 @@ def cover_by_cliques(adjacency: BoolArray) -> CliqueCover:
     )
 
 
-def _fold(neighbourhoods: Sequence[AgentSet]) -> tuple[AgentSet, list[tuple[int, int]]]:
+def _fold(neighbours: SparseRows) -> tuple[IntArray, list[tuple[int, int]]]:
     """Set aside who can join another's clique; return who is left, and who follows whom."""
-    left = everyone(len(neighbourhoods))
+    # whom each hears of those that are left, itself included
+    hoods = [{v, *row.tolist()} for v, row in enumerate(neighbours)]
+    left = dict.fromkeys(range(len(hoods)))
     followers: list[tuple[int, int]] = []
     folding = True
     while folding:
         folding = False
-        for leader in sorted(members(left), key=lambda v: (neighbourhoods[v] & left).bit_count()):
-            if not left >> leader & 1:
+        for leader in sorted(left, key=lambda v: len(hoods[v])):
+            if leader not in left:
                 continue
-            alone = 1 << leader
-            joining = left
-            for agent in members(neighbourhoods[leader] & left):
-                joining &= neighbourhoods[agent]
-                if joining == alone:
+            joining = set(hoods[leader])
+            # those who hear few leave few
+            for agent in sorted(hoods[leader], key=lambda v: len(hoods[v])):
+                joining &= hoods[agent]
+                if len(joining) == 1:
                     break
-            joining ^= alone
-            followers += [(agent, leader) for agent in members(joining)]
-            left ^= joining
-            folding |= joining != 0
-    return left, followers
+            joining.discard(leader)
+            for agent in sorted(joining):
+                followers.append((agent, leader))
+                del left[agent]
+                for other in hoods[agent]:
+                    if other != agent:
+                        hoods[other].discard(agent)
+            folding |= bool(joining)
+    return np.array(sorted(left), dtype=np.int64), followers
 
 
-def _cover_component(adjacency: BoolArray) -> tuple[list[AgentSet], int]:
+def _cover_component(neighbours: SparseRows) -> tuple[list[list[int]], int]:
     """Cover a connected graph; return the cliques and the lower bound."""
-    neighbourhoods = closed_neighbourhoods(adjacency)
-    cover = _build(neighbourhoods)
-    strangers = heavy_independent_set(
-        adjacency, np.ones(len(adjacency), dtype=np.int64), enough=len(cover)
-    )
+    cliques = _build(neighbours)
+    ones = np.ones(len(neighbours), dtype=np.int64)
+    if len(neighbours) > IMPROVED_AGENTS:
+        # few of many are tried: whoever hears few comes first, and is in nobody's way
+        sparsest = neighbours.renumbered(np.argsort(neighbours.counts, kind="stable"))
+        return cliques, len(heavy_independent_set(sparsest, ones, enough=len(cliques)))
+    strangers = heavy_independent_set(neighbours, ones, enough=len(cliques))
+    if len(cliques) == len(strangers):
+        return cliques, len(strangers)
+    cover: list[AgentSet] = [sum(1 << agent for agent in clique) for clique in cliques]
+    hoods = closed_neighbourhoods(neighbours)
+    proven = False
     for improve in (_regroup, _dissolve):
         if len(cover) > len(strangers):
-            cover = improve(neighbourhoods, cover, len(strangers))
-    if len(cover) == len(strangers):
-        return cover, len(cover)
-    cover, proven = _search(neighbourhoods, cover, strangers)
-    return cover, len(cover) if proven else len(strangers)
+            cover = improve(hoods, cover, len(strangers))
+    if len(cover) > len(strangers):
+        cover, proven = _search(hoods, cover, strangers)
+    bound = len(cover) if proven else len(strangers)
+    return [list(members(clique)) for clique in cover], bound
 
 
-def _build(neighbourhoods: Sequence[AgentSet]) -> list[AgentSet]:
+def _build(neighbours: SparseRows) -> list[list[int]]:
     """Start each clique from who hears the fewest, add who keeps it open to the most."""
-    left = everyone(len(neighbourhoods))
-    cover: list[AgentSet] = []
-    for first in sorted(members(left), key=lambda v: neighbourhoods[v].bit_count()):
-        if not left >> first & 1:
+    hoods = [set(row.tolist()) for row in neighbours]
+    left = np.ones(len(hoods), dtype=np.bool_)
+    cover: list[list[int]] = []
+    for first in np.argsort(neighbours.counts, kind="stable").tolist():
+        if not left[first]:
             continue
-        clique, agent, open_to = 0, first, left
-        while True:
-            clique |= 1 << agent
-            open_to &= neighbourhoods[agent] & ~(1 << agent)
-            if not open_to:
-                break
-            agent = max(members(open_to), key=lambda v: (neighbourhoods[v] & open_to).bit_count())
+        clique, open_to = [first], {v for v in hoods[first] if left[v]}
+        while open_to:
+            agent = max(open_to, key=lambda v: (len(hoods[v] & open_to), -v))
+            clique.append(agent)
+            open_to &= hoods[agent]
         cover.append(clique)
-        left &= ~clique
+        left[clique] = False
     return cover
 
 

@@ -1,33 +1,177 @@
 """After how many rounds is an observation known where? The LOCAL protocol without faults.
 
 Messages move one edge a round and live for γ hops, so who has heard what by when follows from
-distances alone.
+distances alone: lag(v, v') = max(1, d(v', v)) where d(v', v) ≤ γ. Only these pairs are kept.
 """
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray
-from coopbandits.network.network import Network
+from coopbandits.arrays import Array, BoolArray, IntArray, frozen, short
+from coopbandits.errors import ShapeError
+from coopbandits.network.sparse_rows import SparseRows, alike, check_dense
+
+if TYPE_CHECKING:
+    from coopbandits.network.network import Network
+
+# Above any lag: marks what was reached anew.
+_NEW = 1 << 30
 
 
-def lags(network: Network, ttl: int) -> Array:
-    """The lag matrix: [v, v'] = max(1, d(v', v)) within γ, else inf.
+@dataclass(frozen=True, eq=False)
+class Lags:
+    """The lag matrix, as sparse rows.
 
-    At its decision of round t agent v knows the observation of v' of round t' exactly if
-    t' + lag ≤ t.
+    At its decision of round t agent v knows the observation of v' of round t' exactly if v' is one
+    of `sources[v]` and t' + lag ≤ t.
+
+    Attributes:
+        sources: Whom each agent hears; itself, as a rule, among them.
+        rounds: (n,) the lag of each, in the order of `sources.agents`.
     """
-    towards = network.distances.T
-    return np.where(towards <= ttl, np.maximum(towards, 1.0), np.inf)
+
+    sources: SparseRows
+    rounds: IntArray
+
+    def __post_init__(self) -> None:
+        frozen(self.rounds)
+
+    @classmethod
+    def within(cls, arcs: SparseRows, ttl: int) -> "Lags":
+        """Search breadth first, γ hops back along the arcs, from all agents at once."""
+        from scipy.sparse import csr_array, eye_array  # noqa: PLC0415 (heavy)
+
+        V = len(arcs)
+        towards = arcs.transposed().matrix()
+        lags = csr_array(
+            (np.ones(towards.nnz, dtype=np.int32), towards.indices, towards.indptr), shape=(V, V)
+        ) + eye_array(V, dtype=np.int32, format="csr")
+        frontier = towards
+        for hop in range(2, ttl + 1):
+            reached = frontier @ towards
+            reached = csr_array(
+                (np.full(reached.nnz, _NEW, dtype=np.int32), reached.indices, reached.indptr),
+                shape=(V, V),
+            )
+            both = csr_array(lags + reached)
+            new = both.data == _NEW
+            if not new.any():
+                break
+            both.data = np.where(new, hop, both.data % _NEW).astype(np.int32)
+            lags = both
+            if hop < ttl:
+                frontier = _kept(both, new)
+        lags = csr_array(lags)
+        return cls(SparseRows.of_matrix(lags), lags.data.astype(np.int64))
+
+    @classmethod
+    def of_dense(cls, matrix: Array) -> "Lags":
+        """Take a (V, V) matrix, inf where an agent is not heard."""
+        heard = np.isfinite(matrix)
+        return cls(SparseRows.of_matrix(heard), matrix[heard].astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def __iter__(self) -> Iterator[tuple[IntArray, IntArray]]:
+        """Each agent's sources, and their lags."""
+        return (self.row(v) for v in range(len(self)))
+
+    def row(self, agent: int) -> tuple[IntArray, IntArray]:
+        """Whom an agent hears, ascending, and after how many rounds."""
+        starts = self.sources.starts
+        return self.sources[agent], self.rounds[starts[agent] : starts[agent + 1]]
+
+    def hears(self, agent: int, source: int) -> bool:
+        """Tell whether an agent hears another."""
+        return self.sources.has(agent, source)
+
+    def between(self, agents: IntArray, sources: IntArray) -> Array:
+        """Return the lags of pairs, inf where an agent is not heard: (n,), (n,) -> (n,)."""
+        at = self.sources.places(agents, sources)
+        if not len(self.rounds):
+            return np.full(len(at), np.inf)
+        return np.where(at >= 0, self.rounds[at], np.inf)
+
+    def kept(self, entries: BoolArray) -> "Lags":
+        """Keep some of the pairs: (n,)."""
+        return Lags(self.sources.kept(entries), self.rounds[entries])
+
+    @cached_property
+    def longest(self) -> int:
+        """The longest lag; 0 if nobody is heard."""
+        return int(self.rounds.max(initial=0))
+
+    @cached_property
+    def kinds(self) -> IntArray:
+        """(V,) agents with the same number hear the same agents after the same rounds."""
+        return frozen(alike(self.sources.agents, self.rounds, starts=self.sources.starts))
+
+    @cached_property
+    def groups(self) -> list[tuple[IntArray, IntArray]]:
+        """Agents that hear the same agents: members, and their sources."""
+        labels = alike(self.sources.agents, starts=self.sources.starts)
+        order = np.argsort(labels, kind="stable")
+        members = np.split(order, np.cumsum(np.bincount(labels))[:-1])
+        return [(group, self.sources[int(group[0])]) for group in members]
+
+    def views(self, who: IntArray) -> tuple[IntArray, Array]:
+        """Lay out whom B agents hear, and their lags, inf where a row is padded: (B, N), (B, N)."""
+        starts, counts = self.sources.starts[who], self.sources.counts[who]
+        place = np.arange(int(counts.max(initial=0)))
+        real = place < counts[:, None]
+        at = np.where(real, starts[:, None] + place, 0)
+        agents = np.where(real, self.sources.agents[at], 0)
+        return agents, np.where(real, self.rounds[at], np.inf)
+
+    def dense(self) -> Array:
+        """Return the whole matrix, [v, v'], inf where an agent is not heard: (V, V)."""
+        check_dense(len(self), "the lags", "`row(v)` has those of one agent")
+        whole = np.full((len(self), len(self)), np.inf)
+        whole[self.sources.rows, self.sources.agents] = self.rounds
+        return whole
 
 
-def transmissions(network: Network, ttl: int, rounds: int) -> IntArray:
+def as_lags(value: Any, agents: int) -> Lags:
+    """Check the lags that a `Listen`, perhaps a user's own, returns: sparse, or (V, V) with inf."""
+    if isinstance(value, Lags) and len(value) == agents:
+        return value
+    matrix = np.asarray(value) if not isinstance(value, Lags) else np.empty(0)
+    if matrix.shape != (agents, agents) or matrix.dtype.kind not in "iuf":
+        raise ShapeError(
+            f"lags are {short(value)}; expected a ({agents}, {agents}) array, inf where an agent "
+            "is not heard, or what network.lags(ttl) returns"
+        )
+    return Lags.of_dense(matrix)
+
+
+def transmissions(network: "Network", ttl: int, rounds: int) -> IntArray:
     """Count the messages on all edges in each round of a faultless network: (T,).
 
     News of round t' crosses the edges out of every agent at distance h < γ of its origin in round
     t' + h, once per edge, the way back included.
     """
-    degrees = network.adjacency.sum(axis=1)
-    per_hop = [((network.distances == hop) @ degrees).sum() for hop in range(min(ttl, rounds))]
+    degrees = network.arcs.counts
+    per_hop = [int(degrees.sum())]
+    if min(ttl, rounds) > 1:
+        lags = network.lags(min(ttl, rounds) - 1)
+        receivers = lags.sources.rows
+        others = receivers != lags.sources.agents
+        sent = np.bincount(lags.rounds[others], degrees[receivers[others]], minlength=2)
+        per_hop += sent[1:].astype(np.int64).tolist()
     padded = np.zeros(rounds, dtype=np.int64)
     padded[: len(per_hop)] = per_hop
     return np.cumsum(padded)
+
+
+def _kept(matrix: Any, entries: BoolArray) -> Any:
+    """Keep some of the stored cells of a sparse matrix, as True."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 (heavy)
+
+    ends = np.concatenate([[0], np.cumsum(entries)])
+    true = np.ones(int(entries.sum()), dtype=np.bool_)
+    return csr_array((true, matrix.indices[entries], ends[matrix.indptr]), shape=matrix.shape)

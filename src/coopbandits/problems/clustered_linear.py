@@ -1,6 +1,6 @@
 """The paper's setup 1 (§5): linear rewards, one task per cluster of agents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,7 @@ def clustered_linear(
     actions: int = 8,
     noise: float | Noise = 0.1,
     seed: int = 0,
-    clusters: str | Sequence[int] | IntArray = "centres",
+    clusters: str | Sequence[int] | IntArray | Mapping[str, object] = "centres",
 ) -> Simulated:
     r"""f_v(x) = θ_cᵀx for v in cluster c, θ_c and contexts uniform on the unit sphere.
 
@@ -40,7 +40,8 @@ def clustered_linear(
         noise: A number for Gaussian noise, or a law.
         seed: Of the tasks θ_c. (Contexts and noise come from the seed of `play`.)
         clusters: "centres", one cluster per centre of G_γ and everyone joins its centre;
-            "independent sets", the paper's words taken literally; or a label for each agent.
+            "independent sets", the paper's words taken literally; or a label for each agent, in
+            order or by name.
 
     Deviation from the paper: setup 1 says that the clusters are the independent sets of G_γ. Their
     members could never hear each other within γ, against its own motivation, so "centres" is the
@@ -78,26 +79,27 @@ class Tasks:
         return np.einsum("nd,nd->n", self.theta[self.labels[agents]], contexts)
 
 
-def _labels(network: Network, ttl: int, clusters: str | Sequence[int] | IntArray) -> IntArray:
+def _labels(
+    network: Network, ttl: int, clusters: str | Sequence[int] | IntArray | Mapping[str, object]
+) -> IntArray:
     if isinstance(clusters, str):
         names = ("centres", "independent sets")
         name = as_choice(clusters, "clusters", names, otherwise="a label for each agent")
         return network.centres(ttl).of if name == "centres" else _independent_sets(network, ttl)
-    labels = Clusters(clusters).labels
-    if labels.shape != (len(network),):
+    given = Clusters(clusters)
+    if not given.by_name and given.labels.shape != (len(network),):
         raise ShapeError(
-            f"cluster labels have shape {labels.shape}; expected ({len(network)},), one for each "
-            "agent"
+            f"cluster labels have shape {given.labels.shape}; expected ({len(network)},), one for "
+            "each agent"
         )
-    return labels
+    return given.labels_of(network)
 
 
 def _independent_sets(network: Network, ttl: int) -> IntArray:
     """Partition G_γ into independent sets: greedy colouring, agents of many neighbours first."""
-    adjacency = network.power(ttl).adjacency
-    adjacency = adjacency | adjacency.T
+    neighbours = network.power(ttl).arcs.either_way()
     labels = np.full(len(network), -1)
-    for agent in np.argsort(-adjacency.sum(axis=1), kind="stable"):
-        taken = set(labels[adjacency[agent]].tolist())
+    for agent in np.argsort(-neighbours.counts, kind="stable").tolist():
+        taken = set(labels[neighbours[agent]].tolist())
         labels[agent] = next(label for label in range(len(network)) if label not in taken)
     return labels

@@ -32,7 +32,7 @@ from coopbandits.problems.noise import Noise, as_noise
 from coopbandits.problems.optimum import Optimum, certified
 from coopbandits.problems.problem import check_sizes, check_truth, on_sphere, structure_rng
 from coopbandits.problems.rkhs import Function
-from coopbandits.similarity import Given, Known, similarity_matrix
+from coopbandits.similarity import Given, Known, network_kernel
 
 # One set for all agents, one for each, or a function of (round, agent, rng).
 Sets = DecisionSet | Sequence[DecisionSet] | Callable[[int, int, np.random.Generator], DecisionSet]
@@ -187,9 +187,7 @@ def continuum(
     K_x = RBF() if kernel is None else kernel
     if similarity is None:
         similarity = Known(contexts=on_sphere(rng, V, first.dim), kernel=RBF())
-    joint = JointKernel(
-        as_kernel(K_x), similarity_matrix(similarity, network), composition(compose)
-    )
+    joint = JointKernel(as_kernel(K_x), network_kernel(similarity, network), composition(compose))
     function = Function.draw(
         joint,
         rng.integers(V, size=count),

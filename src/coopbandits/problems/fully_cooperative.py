@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray, as_contexts, as_count, as_not_negative, as_seed
-from coopbandits.gp.compositions import Hadamard, JointKernel
+from coopbandits.gp.compositions import Hadamard
 from coopbandits.kernels import RBF, Kernel, as_kernel
 from coopbandits.network import Network, as_network
 from coopbandits.problems.noise import Noise, as_noise
 from coopbandits.problems.problem import Simulated, check_sizes, on_sphere, structure_rng
 from coopbandits.problems.rkhs import Function
-from coopbandits.similarity import Same
+from coopbandits.similarity import Same, joint_kernel
 
 
 def fully_cooperative(
@@ -46,7 +46,7 @@ def fully_cooperative(
     check_sizes(agents=len(network), actions=K, dim=d, support=count)
     offered = on_sphere(rng, K, d) if given is None else given
     K_x = RBF() if kernel is None else kernel
-    joint = JointKernel(as_kernel(K_x), Same().matrix(network), Hadamard())
+    joint = joint_kernel(as_kernel(K_x), Same(), network, Hadamard())
     function = Function.draw(
         joint,
         np.zeros(count, dtype=np.int64),

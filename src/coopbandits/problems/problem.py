@@ -78,6 +78,12 @@ class Round:
         rows = starts[:, None] + np.minimum(place, sizes[:, None] - 1)
         return rows, place < sizes[:, None]
 
+    def rows_of(self, agents: IntArray) -> IntArray:
+        """Return the rows of some agents, one agent after the other."""
+        sizes = self.sizes[agents]
+        before = np.cumsum(sizes) - sizes
+        return np.arange(int(sizes.sum())) + np.repeat(self.starts[agents] - before, sizes)
+
 
 @runtime_checkable
 class Problem(Protocol):

@@ -50,7 +50,7 @@ class Function:
 
     def of_agent(self, agent: int) -> "Part":
         """Return f_v, as a function of x alone."""
-        K_z = self.kernel.K_z[agent, self.agents]
+        K_z = self.kernel.K_z.block(np.array([agent]), self.agents)[0]
         combine = self.kernel.composition.combine
         none, half, one = (combine(K_z, np.full(len(K_z), k)) for k in (0.0, 0.5, 1.0))
         if not np.allclose(none + one, 2 * half, rtol=1e-12, atol=1e-12):

@@ -24,6 +24,7 @@ from coopbandits.arrays import (
 )
 from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.network import Network
+from coopbandits.network.sparse_rows import check_dense
 
 Span = tuple[int, int | None]
 """Rounds from the first to the last, both included; None for ever after."""
@@ -132,16 +133,17 @@ class Links:
             `PerLink(table)`, or any value with the method of `Delay`.
         down: Links that fail, with the rounds: {(0, 1): (5, 8)} from round 5 to 8,
             {(0, 1): [(1, 4), (20, None)]} until round 4 and from 20 on. Both ways, unless the
-            network is directed.
-        away: Agents that are away, with the rounds in the same form.
+            network is directed. An edge that comes in round 9 is down from 1 to 8.
+        away: Agents that are away, by number or name, with the rounds in the same form. One that
+            joins in round 9 is away from 1 to 8, one that leaves after round 20 from (21, None).
         forgets: Whether agents that were away come back with an empty memory; else with what they
             knew.
     """
 
     loss: float = 0.0
     delay: int | Delay = 0
-    down: Mapping[tuple[int, int], Span | Iterable[Span]] = field(default_factory=dict)
-    away: Mapping[int, Span | Iterable[Span]] = field(default_factory=dict)
+    down: Mapping[tuple[int | str, int | str], Span | Iterable[Span]] = field(default_factory=dict)
+    away: Mapping[int | str, Span | Iterable[Span]] = field(default_factory=dict)
     forgets: bool = False
 
     def __post_init__(self) -> None:
@@ -168,38 +170,47 @@ class Links:
 
     def check(self, network: Network) -> None:
         """Refuse agents and links that a network does not have."""
-        V = len(network)
         for agent in self.away:
-            if not is_whole(agent) or not 0 <= agent < V:
-                raise NetworkError(f"away names agent {short(agent)}; the agents are 0 … {V - 1}")
+            try:
+                network.index(agent)
+            except NetworkError as error:
+                raise NetworkError(f"away names {short(agent)}: {error}") from error
         links: Iterable[Any] = self.down
         for link in links:
-            known = isinstance(link, tuple) and len(link) == 2 and all(map(is_whole, link))
-            if not known or not all(0 <= v < V for v in link) or not network.adjacency[link]:
+            try:
+                u, v = (network.index(end) for end in link if isinstance(link, tuple))
+            except (NetworkError, TypeError, ValueError):
+                u = v = -1
+            if u < 0 or not network.arcs.has(u, v):
                 raise NetworkError(
                     f"down names {short(link)}, which is no link of this network; expected a pair "
                     "(u, v) such that u sends to v"
                 )
+        V = len(network)
         if isinstance(self.delay, PerLink) and len(self.delay.table) != V:
             raise ParameterError(
                 f"the table of delays is for {len(self.delay.table)} agents; the network has {V}"
             )
+        if self.by_chance:
+            check_dense(V, "what becomes of messages on all links", "take loss=0 and no delay")
 
-    def present(self, t: int, agents: int) -> BoolArray:
+    @property
+    def by_chance(self) -> bool:
+        """Whether messages may get lost or be late, so that their fates are drawn."""
+        return self.loss > 0 or self.delay != Constant(0)
+
+    def present(self, t: int, network: Network) -> BoolArray:
         """Tell who is there in round t: (V,)."""
-        there = np.ones(agents, dtype=np.bool_)
-        there[[v for v, spans in self.away.items() if _covers(spans, t)]] = False
+        there = np.ones(len(network), dtype=np.bool_)
+        away = [network.index(v) for v, spans in self.away.items() if _covers(spans, t)]
+        there[away] = False
         return there
 
-    def open(self, t: int, network: Network) -> BoolArray:
-        """Tell which links work in round t, [from, to]; True where there is none: (V, V)."""
-        works = np.ones(network.adjacency.shape, dtype=np.bool_)
-        for (u, v), spans in self.down.items():
-            if _covers(spans, t):
-                works[u, v] = False
-                if not network.directed:
-                    works[v, u] = False
-        return works
+    def closed(self, t: int, network: Network) -> frozenset[tuple[int, int]]:
+        """Return the links that do not work in round t: (from, to)."""
+        down = [link for link, spans in self.down.items() if _covers(spans, t)]
+        pairs = [(network.index(u), network.index(v)) for u, v in down]
+        return frozenset(pairs if network.directed else pairs + [(v, u) for u, v in pairs])
 
     def fates(self, t: int, nth: int, *, agents: int, seed: int) -> tuple[BoolArray, IntArray]:
         """Draw what becomes of the nth message of round t on each link, [from, to].

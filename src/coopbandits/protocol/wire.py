@@ -1,5 +1,6 @@
 """What becomes of the messages between a simulation's agents? Sent, lost, late, delivered."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,11 +41,11 @@ class Wire:
         self._links, self._network, self._seed = links, network, seed
         self._round = 0
         self._present: BoolArray = np.ones(len(network), dtype=np.bool_)
-        self._open: BoolArray = np.ones((len(network), len(network)), dtype=np.bool_)
+        self._closed: frozenset[tuple[int, int]] = frozenset()
         self._now: list[Letter] = []
         self._due: list[Letter] = []
         self._later: dict[int, list[Letter]] = {}
-        self._crossed: IntArray = np.zeros((len(network), len(network)), dtype=np.int64)
+        self._crossed: Counter[tuple[int, int]] = Counter()
         self._fates: list[tuple[BoolArray, IntArray]] = []
         self.counts: list[Count] = []
 
@@ -53,9 +54,9 @@ class Wire:
         self._round = t
         self.counts.append(Count())
         if self._links is not None:
-            self._present = self._links.present(t, len(self._network))
-            self._open = self._links.open(t, self._network)
-            self._crossed[:] = 0
+            self._present = self._links.present(t, self._network)
+            self._closed = self._links.closed(t, self._network)
+            self._crossed.clear()
             self._fates = []
             self._due = self._later.pop(t, [])
         return self._present
@@ -69,7 +70,7 @@ class Wire:
             self._now.append(letter)
             return
         lost, late = self._fate(sender, to)
-        if lost or not self._open[sender, to]:
+        if lost or (sender, to) in self._closed:
             count.lost += 1
         elif late:
             self._later.setdefault(self._round + late, []).append(letter)
@@ -90,7 +91,9 @@ class Wire:
 
     def _fate(self, sender: int, to: int) -> tuple[bool, int]:
         assert self._links is not None
-        nth = int(self._crossed[sender, to])
+        if not self._links.by_chance:
+            return False, 0
+        nth = self._crossed[sender, to]
         self._crossed[sender, to] += 1
         if nth == len(self._fates):
             self._fates.append(

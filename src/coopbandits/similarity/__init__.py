@@ -1,12 +1,12 @@
 """How much is their news worth to me? The network kernel K_z between agents.
 
-Given: `Alone`, `Same`, `Known`, `Clusters`, `Laplacian`, `ArmNetwork`. Learnt from what arrives:
-`Evidence`, `MeanEmbedding`, `Learned`, `Laplacian.by_evidence()`.
+Given: `Alone`, `Same`, `Known`, `LowRank`, `Clusters`, `Laplacian`, `ArmNetwork`. Learnt from what
+arrives: `Evidence`, `MeanEmbedding`, `Learned`, `Laplacian.by_evidence()`.
 """
 
 from coopbandits.similarity.arm_network import ArmNetwork, joint_kernel
 from coopbandits.similarity.evidence import Evidence
-from coopbandits.similarity.known import Alone, Clusters, Known, Same
+from coopbandits.similarity.known import Alone, Clusters, Known, LowRank, Same
 from coopbandits.similarity.laplacian import Laplacian, LearntLaplacian
 from coopbandits.similarity.learned import Learned
 from coopbandits.similarity.loadings import Loadings
@@ -18,6 +18,7 @@ from coopbandits.similarity.similarity import (
     Similarity,
     Views,
     as_similarity,
+    network_kernel,
     similarity_matrix,
 )
 
@@ -34,11 +35,13 @@ __all__ = [
     "Learnt",
     "LearntLaplacian",
     "Loadings",
+    "LowRank",
     "MeanEmbedding",
     "Same",
     "Similarity",
     "Views",
     "as_similarity",
     "joint_kernel",
+    "network_kernel",
     "similarity_matrix",
 ]

@@ -10,7 +10,7 @@ from coopbandits.errors import ShapeError, SimilarityError
 from coopbandits.gp.compositions import ArmJointKernel, Composition, JointKernel
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
-from coopbandits.similarity.similarity import Given, similarity_matrix
+from coopbandits.similarity.similarity import Given, network_kernel
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -69,7 +69,7 @@ def joint_kernel(
     kernel: Kernel, similarity: Given, network: Network, composition: Composition
 ) -> JointKernel:
     """Make K of K_x and of a similarity that is given, perhaps a user's own."""
-    K_z = frozen(similarity_matrix(similarity, network))
+    K_z = network_kernel(similarity, network)
     if isinstance(similarity, ArmNetwork):
         return ArmJointKernel(kernel, K_z, composition, similarity.pairs, similarity.column)
     return JointKernel(kernel, K_z, composition)

@@ -14,7 +14,9 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.gp.compositions import Composition
+from coopbandits.gp.network_kernel import NetworkKernel
 from coopbandits.gp.statistics import pairs
+from coopbandits.network import Lags
 from coopbandits.similarity.loadings import Loadings, linked, of_rank
 from coopbandits.similarity.similarity import Learner, Learnt, Views, estimated, is_due
 
@@ -70,22 +72,20 @@ class Hypotheses:
 
     @classmethod
     def of(
-        cls, lags: Array, who: IntArray, K_z: Array | None, *, most: int | None = None
+        cls, lags: Lags, who: IntArray, K_z: NetworkKernel | None, *, most: int | None = None
     ) -> "Hypotheses":
         """Lay out the views of some agents, of a K_z that is given, or of one that is not known.
 
         Args:
-            lags: (V, V) as a plan has them: inf for whom an agent does not hear.
+            lags: Of a plan: whom agents hear.
             who: (B,) whose views.
-            K_z: (V, V); None where it is to be estimated: at first everyone is alone.
+            K_z: None where it is to be estimated: at first everyone is alone.
             most: Of a given view with more parts than this, so many are kept (`of_rank`).
         """
-        reached = np.isfinite(lags[who])
-        N = int(reached.sum(axis=1).max())
-        agents = np.argsort(~reached, axis=1, kind="stable")[:, :N]
-        heard = np.take_along_axis(reached, agents, axis=1)
-        mine = agents == who[:, None]
-        B = len(who)
+        agents, rounds = lags.views(who)
+        heard = np.isfinite(rounds)
+        mine = (agents == who[:, None]) & heard
+        B, N = agents.shape
         whose, weight = np.arange(B), np.ones(B)
         fitted_at = np.zeros(B, dtype=np.int64)
         me = mine.argmax(axis=1)
@@ -142,13 +142,6 @@ class Hypotheses:
         np.add.at(expected, self.whose, self.weight[:, None] * row)
         return expected * self.heard
 
-    def rows(self, V: int) -> Array:
-        """Lay `expected` out over all agents, 0 for those whom an agent does not hear: (B, V)."""
-        whole = np.zeros((len(self.me), V))
-        at = np.nonzero(self.heard)
-        whole[at[0], self.agents[at]] = self.expected[at]
-        return whole
-
     def _put(self, due: IntArray, loadings: Loadings, composition: Composition) -> "Hypotheses":
         """Let some agents take K_z to be what was estimated, and the others what it was."""
         kept = ~np.isin(self.whose, due)
@@ -173,12 +166,12 @@ class Hypotheses:
 
 
 def _given(
-    K_z: Array, agents: IntArray, heard: BoolArray, me: IntArray, most: int | None
+    K_z: NetworkKernel, agents: IntArray, heard: BoolArray, me: IntArray, most: int | None
 ) -> tuple[Array, Array]:
     """Factor a given K_z in each view; padding loads on nothing: U (B, N, r), δ (B, N)."""
     parts, delta = [], np.zeros(agents.shape)
     for view, (row, known) in enumerate(zip(agents, heard, strict=True)):
-        K = K_z[np.ix_(row[known], row[known])]
+        K = K_z.block(row[known], row[known])
         values, vectors = np.linalg.eigh(K)
         kept = values > _ROUNDING * max(values[-1], 1e-300)
         own = vectors[:, kept] * np.sqrt(values[kept])
@@ -199,7 +192,8 @@ class Batch:
 
     Attributes:
         index: (b,) which hypotheses.
-        whose: (b,) in whose view each is.
+        whose: (b,) in which view each is.
+        viewers: (b,) whose view that is.
         agents: (b, n).
         real: (b, n) False pads a row.
         columns: (b, n) where each is in its view.
@@ -212,6 +206,7 @@ class Batch:
 
     index: IntArray
     whose: IntArray
+    viewers: IntArray
     agents: IntArray
     real: BoolArray
     columns: IntArray
@@ -239,10 +234,11 @@ class Batch:
         return Batch(
             self.index,
             self.whose,
+            self.viewers,
             agents,
             real,
             columns,
-            self.whose,
+            self.viewers,
             U,
             delta,
             self.weight,
@@ -290,6 +286,7 @@ def _batch(hypotheses: Hypotheses, some: IntArray, used: BoolArray, n: int, r: i
     return Batch(
         index=some,
         whose=whose,
+        viewers=hypotheses.agents[whose, hypotheses.me[whose]],
         agents=hypotheses.agents[whose][rows, columns],
         real=real,
         columns=columns,

@@ -1,15 +1,26 @@
-"""K_z that is given: nothing, everything, a matrix, or clusters."""
+"""K_z that is given: nothing, everything, a matrix, of low rank, or clusters."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, frozen, is_listing, short
+from coopbandits.arrays import (
+    CAME_LATER,
+    Array,
+    IntArray,
+    as_contexts,
+    as_floats,
+    frozen,
+    is_listing,
+    short,
+)
 from coopbandits.errors import ParameterError, ShapeError, SimilarityError
+from coopbandits.gp.network_kernel import ClusterKernel, DenseKernel, LowRankKernel
 from coopbandits.kernels import Kernel, as_kernel
 from coopbandits.network import Network
-from coopbandits.similarity.similarity import as_similarity
+from coopbandits.similarity.similarity import ByBlocks, as_similarity
 
 # Rounding makes an exact kernel matrix's smallest eigenvalue slightly negative; more than this,
 # relative to the largest, is no rounding.
@@ -17,25 +28,25 @@ _PSD_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class Alone(ByBlocks):
     """Nothing: K_z is the identity, and every agent learns from itself only."""
 
-    def matrix(self, network: Network) -> Array:
-        """Return the identity."""
-        return frozen(np.eye(len(network)))
+    def blocks(self, network: Network) -> ClusterKernel:
+        """Return the identity: a cluster for each agent."""
+        return ClusterKernel(np.arange(len(network)))
 
 
 @dataclass(frozen=True, slots=True)
-class Same:
+class Same(ByBlocks):
     """As much as my own: K_z is all ones, as if all agents had one reward function."""
 
-    def matrix(self, network: Network) -> Array:
-        """Return all ones."""
-        return frozen(np.ones((len(network), len(network))))
+    def blocks(self, network: Network) -> ClusterKernel:
+        """Return all ones: one cluster."""
+        return ClusterKernel(np.zeros(len(network), dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Known:
+class Known(ByBlocks):
     """A K_z that is given: as a matrix, or as network contexts z_v (V, d_z) and a kernel on them.
 
     Exactly one of `matrix=` and `contexts=` with `kernel=` is given.
@@ -67,41 +78,117 @@ class Known:
             )
         object.__setattr__(self, "K_z", frozen(0.5 * (K_z + K_z.T)))
 
+    def blocks(self, network: Network) -> DenseKernel:
+        """Return the given K_z, if it is one for these agents."""
+        _check_agents("K_z is given", len(self.K_z), network)
+        return DenseKernel(self.K_z)
+
     def matrix(self, network: Network) -> Array:
         """Return the given K_z, if it is one for these agents."""
-        if len(self.K_z) != len(network):
-            raise SimilarityError(
-                f"K_z is given for {len(self.K_z)} agents, but the network has {len(network)}; "
-                "expected one row for each agent of the network"
-            )
-        return self.K_z
+        return self.blocks(network).matrix
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Clusters:
-    """The same within a cluster, nothing across: K_z(v, v') = 1 if the labels agree, else 0."""
+class LowRank(ByBlocks):
+    """A K_z of few parts: UUᵀ + diag(δ), what agents share and what each has for itself.
+
+    For as many agents as there are: nothing of it is V × V.
+
+    Args:
+        loadings: U (V, r).
+        own: δ, (V,) or one number for all; at least 0.
+    """
+
+    U: Array
+    delta: Array
+
+    def __init__(self, loadings: object, own: object = 0.0) -> None:
+        U = as_contexts(loadings, "the loadings")
+        delta = as_floats(own, "own")
+        if delta.shape not in ((), (len(U),)) or (delta < 0).any():
+            raise ParameterError(
+                f"own={short(own)}; expected a number >= 0, or {len(U)} of them, one for each row "
+                "of the loadings"
+            )
+        object.__setattr__(self, "U", frozen(U))
+        object.__setattr__(self, "delta", frozen(np.broadcast_to(delta, len(U)).copy()))
+
+    def blocks(self, network: Network) -> LowRankKernel:
+        """Return the given K_z, if it is one for these agents."""
+        _check_agents("loadings are given", len(self.U), network)
+        return LowRankKernel(self.U, self.delta)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Clusters(ByBlocks):
+    """The same within a cluster, nothing across: K_z(v, v') = 1 if the labels agree, else 0.
+
+    Args:
+        labels: One for each agent, in the order of their numbers; or by name, {"north": "cold"}.
+            By name there may be more than a network has, such as those of agents that join later.
+    """
 
     labels: IntArray
+    by_name: tuple[tuple[str, int], ...] = field(metadata=CAME_LATER, default=())
 
-    def __init__(self, labels: Sequence[object] | np.ndarray) -> None:
-        hidden = isinstance(labels, np.ma.MaskedArray)
-        try:
-            given = np.asarray(labels) if is_listing(labels) else np.empty(0)
-        except ValueError:  # lists within the list
-            given = np.empty(0)
-        if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iubUS" or hidden:
-            raise ShapeError(
-                f"cluster labels must be a list of whole numbers or names, one for each agent; "
-                f"got {short(labels)}"
-            )
-        codes = np.unique(given, return_inverse=True)[1].astype(np.int64)
-        object.__setattr__(self, "labels", frozen(codes))
+    def __init__(self, labels: Sequence[object] | np.ndarray | Mapping[str, object]) -> None:
+        if isinstance(labels, Mapping):
+            names, listed = [*labels], [*labels.values()]
+            strangers = [name for name in names if type(name) is not str]
+            if strangers or not names:
+                raise ShapeError(
+                    f"cluster labels by name need names of agents, got {short(labels)}; expected "
+                    "such as {'north': 'cold', 'south': 'warm'}"
+                )
+            codes = _codes(listed)
+            pairs = sorted(zip(names, codes.tolist(), strict=True))
+            object.__setattr__(self, "labels", frozen(codes[:0]))
+            object.__setattr__(self, "by_name", tuple(pairs))
+            return
+        object.__setattr__(self, "labels", frozen(_codes(labels)))
+        object.__setattr__(self, "by_name", ())
 
-    def matrix(self, network: Network) -> Array:
-        """Return ones within clusters and zeros across."""
-        if len(self.labels) != len(network):
+    def labels_of(self, network: Network) -> IntArray:
+        """Return the label of each agent of a network: (V,)."""
+        if not self.by_name:
+            if len(self.labels) != len(network):
+                raise SimilarityError(
+                    f"there are {len(self.labels)} cluster labels, but the network has "
+                    f"{len(network)} agents; expected one label for each agent"
+                )
+            return self.labels
+        known = dict(self.by_name)
+        missing = next((name for name in network.names if name not in known), None)
+        if missing is not None:
             raise SimilarityError(
-                f"there are {len(self.labels)} cluster labels, but the network has "
-                f"{len(network)} agents; expected one label for each agent"
+                f"agent {missing!r} has no cluster label; labels are given for "
+                f"{short(list(known))}; expected one for each agent of the network"
             )
-        return frozen((self.labels[:, None] == self.labels[None, :]).astype(np.float64))
+        return np.array([known[name] for name in network.names], dtype=np.int64)
+
+    def blocks(self, network: Network) -> ClusterKernel:
+        """Return ones within clusters and zeros across."""
+        return ClusterKernel(self.labels_of(network))
+
+
+def _codes(labels: Any) -> IntArray:
+    """Number labels, in order: (V,)."""
+    hidden = isinstance(labels, np.ma.MaskedArray)
+    try:
+        given = np.asarray(labels) if is_listing(labels) else np.empty(0)
+    except ValueError:  # lists within the list
+        given = np.empty(0)
+    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iubUS" or hidden:
+        raise ShapeError(
+            f"cluster labels must be a list of whole numbers or names, one for each agent; "
+            f"got {short(labels)}"
+        )
+    return np.unique(given, return_inverse=True)[1].astype(np.int64)
+
+
+def _check_agents(what: str, given: int, network: Network) -> None:
+    if given != len(network):
+        raise SimilarityError(
+            f"{what} for {given} agents, but the network has {len(network)}; expected one row for "
+            "each agent of the network"
+        )

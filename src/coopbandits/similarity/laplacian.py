@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coopbandits.arrays import Array, as_positive, frozen, is_listing, short
+from coopbandits.arrays import Array, as_positive, is_listing, short
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, exact_or
+from coopbandits.gp.network_kernel import LaplacianKernel
 from coopbandits.gp.statistics import Statistics, joint_log_evidence
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
@@ -16,11 +17,11 @@ from coopbandits.similarity.groups import CLOSE
 from coopbandits.similarity.learned import RewardLearner
 from coopbandits.similarity.levels import levels, outlandish
 from coopbandits.similarity.loadings import Loadings
-from coopbandits.similarity.similarity import EARLY, Views, settle
+from coopbandits.similarity.similarity import EARLY, ByBlocks, Views, settle
 
 
 @dataclass(frozen=True, slots=True)
-class Laplacian:
+class Laplacian(ByBlocks):
     r"""Alike as far as the network binds us: K_z = (L + ρI)⁻¹ for the graph's Laplacian L.
 
     The kernel of GoB.Lin (ρ = 1). A small ρ binds neighbours tightly; a large one lets each agent
@@ -36,16 +37,9 @@ class Laplacian:
             raise ParameterError(f"rho must be at least 1e-8, got {rho}")
         object.__setattr__(self, "rho", rho)
 
-    def matrix(self, network: Network) -> Array:
-        """Return (L + ρI)⁻¹, component by component: agents of two components are strangers."""
-        A = network.adjacency | network.adjacency.T
-        M = np.diag(A.sum(axis=1) + self.rho) - A
-        K_z = np.zeros_like(M)
-        for members in network.components:
-            block = np.ix_(members, members)
-            inverse = np.linalg.inv(M[block])
-            K_z[block] = 0.5 * (inverse + inverse.T)
-        return frozen(K_z)
+    def blocks(self, network: Network) -> LaplacianKernel:
+        """Return (L + ρI)⁻¹: agents of two components are strangers."""
+        return _kernel(network, self.rho)
 
     @staticmethod
     def by_evidence(
@@ -97,7 +91,7 @@ class LaplacianLearner(RewardLearner):
     ) -> None:
         super().__init__(kernel, basis)
         self.similarity = similarity
-        self.matrices = [_correlations(rho, network) for rho in similarity.rhos]
+        self.kernels = [_kernel(network, rho, scaled=True) for rho in similarity.rhos]
 
     def estimate(self, views: Views) -> Loadings:
         """Learn ρ from what was heard, in each view by itself."""
@@ -115,8 +109,8 @@ class LaplacianLearner(RewardLearner):
     def _estimate(self, views: Views, table: Statistics, noise: Array, ratio: Array) -> Loadings:
         statistics, agents = table.take(views.index), views.agents[0]
         best, U = -np.inf, np.zeros((1, len(agents), 1))
-        for matrix in self.matrices:
-            loadings = Loadings.of(matrix[np.ix_(agents, agents)][None])
+        for kernel in self.kernels:
+            loadings = Loadings.of(kernel.block(agents, agents)[None])
             value = joint_log_evidence(statistics, loadings.U, loadings.delta, noise, ratio).item()
             if value > best + CLOSE * max(1.0, abs(best) if np.isfinite(best) else 1.0):
                 best, U = value, loadings.U
@@ -124,7 +118,6 @@ class LaplacianLearner(RewardLearner):
         return Loadings(U * known[..., None], np.where(known, 0.0, 1.0))
 
 
-def _correlations(rho: float, network: Network) -> Array:
-    K_z = Laplacian(rho).matrix(network)
-    size = np.sqrt(np.diagonal(K_z))
-    return np.asarray(K_z / np.outer(size, size))
+def _kernel(network: Network, rho: float, *, scaled: bool = False) -> LaplacianKernel:
+    arcs = network.arcs
+    return LaplacianKernel(arcs.either_way() if network.directed else arcs, rho, scaled)

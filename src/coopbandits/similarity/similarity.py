@@ -1,10 +1,10 @@
 r"""What is a similarity? A K_z that is given, or one that is learnt from what arrives.
 
-A given one has `matrix(network)`. A learnt one makes a learner, which does two things: it turns
-each observation into a *summary*, a row of p numbers whose first is 1, and it turns the sums of
-these rows, one for each agent heard from, into K_z. So whoever keeps one sum per agent can learn
-K_z: the simulator, an agent that gets messages, an agent restored from bytes. Nothing but what has
-arrived is in the sums.
+A given one has `matrix(network)`, or, for many agents, `blocks(network)` beside it. A learnt one
+makes a learner, which does two things: it turns each observation into a *summary*, a row of p
+numbers whose first is 1, and it turns the sums of these rows, one for each agent heard from, into
+K_z. So whoever keeps one sum per agent can learn K_z: the simulator, an agent that gets messages,
+an agent restored from bytes. Nothing but what has arrived is in the sums.
 
 K_z is each agent's own view of the others, in the form of `loadings.py`. Where the data leave it
 open, a learner says so: it returns several, each with a probability, and what an agent believes is
@@ -25,10 +25,12 @@ from coopbandits.arrays import (
     as_count,
     as_floats,
     as_positive,
+    frozen,
     short,
 )
 from coopbandits.errors import ParameterError, SimilarityError
 from coopbandits.features import as_basis
+from coopbandits.gp.network_kernel import DenseKernel, NetworkKernel, dense
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network, as_network
 from coopbandits.similarity.loadings import Loadings
@@ -45,11 +47,27 @@ _ALIKE = 0.75
 
 @runtime_checkable
 class Given(Protocol):
-    """A K_z that is known before the start."""
+    """A K_z that is known before the start.
+
+    One that also has `blocks(network)`, which returns a `NetworkKernel`, is asked for that alone:
+    then no array of V × V numbers is made.
+    """
 
     def matrix(self, network: Network) -> Array:
         """Return K_z for the agents of a network: (V, V)."""
         ...
+
+
+class ByBlocks:
+    """A given K_z whose matrix follows from its blocks."""
+
+    def blocks(self, network: Network) -> NetworkKernel:
+        """Return what evaluates K_z between some agents."""
+        raise NotImplementedError
+
+    def matrix(self, network: Network) -> Array:
+        """Return all of K_z: (V, V), read-only; up to 20,000 agents."""
+        return frozen(dense(self.blocks(network)))
 
 
 @runtime_checkable
@@ -253,8 +271,21 @@ def _alone(B: int, N: int) -> Loadings:
     return Loadings(np.zeros((B, N, 1)), np.ones((B, N)))
 
 
-def similarity_matrix(similarity: Any, network: Network) -> Array:
+def network_kernel(similarity: Any, network: Network) -> NetworkKernel:
     """Ask a similarity, perhaps a user's own, for its K_z of a network, and check it."""
+    if hasattr(similarity, "blocks") and not isinstance(similarity, type):
+        kernel = similarity.blocks(as_network(network))
+        if not isinstance(kernel, NetworkKernel) or len(kernel) != len(network):
+            raise SimilarityError(
+                f"the blocks of {short(similarity)} are {short(kernel)}; expected a NetworkKernel "
+                f"of {len(network)} agents"
+            )
+        return kernel
+    return DenseKernel(frozen(similarity_matrix(similarity, network)))
+
+
+def similarity_matrix(similarity: Any, network: Network) -> Array:
+    """Ask a similarity, perhaps a user's own, for all of its K_z, and check it: (V, V)."""
     if not isinstance(similarity, Given) or isinstance(similarity, type):
         raise SimilarityError(
             f"{short(similarity)} is no similarity; expected a value such as those of "

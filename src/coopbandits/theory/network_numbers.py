@@ -42,8 +42,7 @@ def independence_number(network: Network, ttl: int) -> Between:
     cliques = clique_cover_number(network, gamma).most
     found = len(network.centres(gamma).indices)
     if found < cliques:
-        power = network.power(gamma).adjacency
         ones = np.ones(len(network), dtype=np.int64)
-        chosen, bound = bounded_independent_set(power & power.T, ones)
+        chosen, bound = bounded_independent_set(network.power(gamma).arcs.mutual(), ones)
         return Between(max(found, len(chosen)), min(cliques, bound))
     return Between(found, cliques)

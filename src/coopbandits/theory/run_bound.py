@@ -20,6 +20,7 @@ import numpy as np
 from coopbandits.act import FollowCentre, UpperBound
 from coopbandits.arrays import Array, IntArray, frozen, short
 from coopbandits.errors import ParameterError
+from coopbandits.gp.network_kernel import dense
 from coopbandits.listen import Centre, Clique, Everyone, Myself, Neighbourhood
 from coopbandits.network import Network
 from coopbandits.policy import Plan, Policy, plan
@@ -72,7 +73,7 @@ def run_bound(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: i
     found = observed(problem, policy, run, seed=seed)
     worked_out = plan(policy, problem.network)
     led = isinstance(policy.listen, Centre)
-    if led and not (found.one_set and (found.kernel.K_z == 1).all()):
+    if led and not (found.one_set and (dense(found.kernel.K_z) == 1).all()):
         raise ParameterError(
             "Theorem 2 is for one fixed decision set and one reward function (K_z = 1); a follower "
             "that takes the nearest action, or has another function than its centre, has no bound"
@@ -149,9 +150,9 @@ def _groups(policy: Policy, network: Network, worked_out: Plan) -> tuple[tuple[i
     if isinstance(policy.listen, Everyone):
         return (tuple(range(len(network))),)
     if isinstance(policy.listen, Clique | Neighbourhood):
-        linked = np.isfinite(plan(replace(policy, listen=Clique()), network).lags)
+        linked = plan(replace(policy, listen=Clique()), network).lags.sources
         # an agent's group is named by its lowest member
-        labels = linked.argmax(axis=1)
+        labels = linked.agents[linked.starts[:-1]]
         return tuple(tuple(np.flatnonzero(labels == c).tolist()) for c in np.unique(labels))
     raise ParameterError(
         f"no theorem is known for {short(policy.listen)}; expected Clique, Neighbourhood, Centre, "
@@ -163,13 +164,15 @@ def _delay(worked_out: Plan, members: IntArray) -> int:
     """After how many rounds do all members know of all their pulls? 0 if they take turns."""
     if worked_out.in_turn:
         return 0
-    return int(worked_out.lags[np.ix_(members, members)].max())
+    pairs = np.repeat(members, len(members)), np.tile(members, len(members))
+    return int(worked_out.lags.between(*pairs).max())
 
 
 def _echo(worked_out: Plan, members: IntArray) -> int:
     """After how many rounds does a centre know what all its followers' copies of an arm brought?"""
     centre, followers = members[0], members[1:]
-    there, back = worked_out.leader_lags[followers], worked_out.lags[centre, followers]
+    there = worked_out.leader_lags[followers]
+    back = worked_out.lags.between(np.full(len(followers), centre), followers)
     return int((there + back).max(initial=1.0))
 
 
@@ -180,9 +183,9 @@ def _widest(
     widest = np.zeros(len(found.contexts))
     sources: dict[bytes, Array] = {}
     for v in agents:
-        heard = np.isfinite(worked_out.lags[v])
+        heard = worked_out.lags.sources[v]
         if heard.tobytes() not in sources:
-            sources[heard.tobytes()] = found.logdets(np.flatnonzero(heard))
+            sources[heard.tobytes()] = found.logdets(heard)
         logdet = sources[heard.tobytes()]
         w = width.factor(
             logdet=logdet,

@@ -8,7 +8,7 @@ from typing import Any
 
 import coopbandits.policies
 from coopbandits.arrays import short
-from coopbandits.errors import ParameterError
+from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.kernels import Scaled
 from coopbandits.lab.edge_lists import read_edges
 from coopbandits.lab.logs.fit import Fit, compare_kernels, fit_kernel
@@ -32,7 +32,7 @@ def main(options: argparse.Namespace) -> int:
             say.
     """
     log = read_log(options.log)
-    network = None if options.network is None else read_network(options.network, log.agents)
+    network = None if options.network is None else read_network(options.network, log)
     known = coopbandits.policies.__all__
     if not options.policies:
         raise ParameterError(f"no policy is given; expected some of {', '.join(known)}")
@@ -110,10 +110,19 @@ def configured(name: str, fits: _Fits, ttl: int) -> tuple[Policy, float]:
     return make(**{key: answers[key] for key in answers if key in takes}), fit.centre
 
 
-def read_network(path: str | Path, agents: int) -> Network:
-    """Read edges between a log's agents, by their numbers."""
+def read_network(path: str | Path, log: Log) -> Network:
+    """Read edges between a log's agents, by their names, or their numbers where they have none."""
     edges = read_edges(Path(path))
-    return Network.from_edges(edges.names[edges.edges], agents=agents)
+    pairs = edges.names[edges.edges]
+    if log.names is None:
+        if pairs.dtype.kind != "i":
+            raise NetworkError(
+                f"{path} names agents by text, such as {short(str(pairs[0, 0]))}, but the log has "
+                "numbers; expected the same in both"
+            )
+        return Network.from_edges(pairs, agents=log.agents)
+    named = [(str(i), str(j)) for i, j in pairs.tolist()]
+    return Network.from_edges(named, names=log.names)
 
 
 def _row(name: str, found: Replay) -> list[str]:

@@ -63,7 +63,11 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
     """Return what each room of an experiment may name."""
     generators = ("erdos_renyi", "path", "star", "grid", "complete", "barabasi_albert")
     return {
-        "network": {**{name: getattr(Network, name) for name in generators}, "file": load_network},
+        "network": {
+            **{name: getattr(Network, name) for name in generators},
+            "edges": Network.from_edges,
+            "file": load_network,
+        },
         "problem": {
             name: getattr(cb.problems, name)
             for name in ("clustered_linear", "kernel", "fully_cooperative", "arms", "continuum")
@@ -79,8 +83,8 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
             "arms": cb.arms.kernel,
         },
         "similarity": _public(
-            cb.similarity, "Alone", "Same", "Known", "Clusters", "Laplacian", "MeanEmbedding",
-            "Evidence", "Learned", "ArmNetwork",
+            cb.similarity, "Alone", "Same", "Known", "LowRank", "Clusters", "Laplacian",
+            "MeanEmbedding", "Evidence", "Learned", "ArmNetwork",
         ),
         "width": _public(
             cb.width, "Fixed", "SelfNormalised", "Mixture", "InformationGain", "Srinivas",

@@ -85,6 +85,7 @@ def network_facts(network: Network, ttl: int) -> dict[str, object]:
     cover, centres = network.clique_cover(ttl), network.centres(ttl)
     return {
         "agents": len(network),
+        "names": network.names if network.is_named else None,
         "ttl": ttl,
         "diameter": network.diameter if network.diameter != float("inf") else None,
         "edges": network.edges,

@@ -15,7 +15,7 @@ from coopbandits.lab.similarity import similarity_table
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Simulated
-from coopbandits.run import Run, play
+from coopbandits.run import MOST_SHOWN, Run, play
 from coopbandits.similarity import Learnt
 
 
@@ -108,7 +108,7 @@ def _worth(
     except ParameterError:
         return none
     rows = [[row.round, row.alike, row.strangers, row.error, row.correlation] for row in table]
-    if trial:
+    if trial or len(run.sources) > MOST_SHOWN:
         return np.array(rows), none[1], none[2]
-    heard: Any = np.where(run.listens, run.similarity(T), np.nan)
+    heard: Any = np.where(np.asarray(run.listens), run.similarity(T), np.nan)
     return np.array(rows), heard, np.array(problem.similarity.matrix(problem.network))

@@ -16,6 +16,7 @@ import numpy as np
 from coopbandits.arrays import Array, IntArray, as_choice, as_count, as_flag, as_number, short
 from coopbandits.errors import InputError, ParameterError
 from coopbandits.gp.compositions import JointKernel, composition
+from coopbandits.gp.network_kernel import ONE_AGENT
 from coopbandits.gp.posterior import Posterior
 from coopbandits.kernels import RBF, Kernel, Linear, Matern, Scaled
 from coopbandits.lab.logs.fit_words import at_bounds, hardly_a_signal, not_identified
@@ -81,7 +82,7 @@ class Fit:
 
     def predict(self, X: Array, y: Array, at: Array) -> Array:
         """Return the posterior mean at contexts, given an agent's own: (n, d), (n,), (m, d)."""
-        joint = JointKernel(self.kernel, np.ones((1, 1)), composition("hadamard"))
+        joint = JointKernel(self.kernel, ONE_AGENT, composition("hadamard"))
         posterior = Posterior(joint, self.ridge)
         posterior.extend(np.zeros(len(y), dtype=np.int64), X, y - self.centre)
         if not len(y):

@@ -7,14 +7,15 @@ A file has one decision a line (JSON Lines), in any order; a name that ends in `
 
 `propensity` is the probability with which the logging policy took that action; `propensities`, in
 its place, are those of all offered actions. Either may be missing, but not on some lines only.
-Other fields are ignored. docs/logs.md has the whole format.
+`agent` is a number or a name, on all lines the same of both. Other fields are ignored. docs/logs.md
+has the whole format.
 """
 
 import gzip
 import json
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from coopbandits.arrays import (
 )
 from coopbandits.errors import InputError, NetworkError, ParameterError, ShapeError
 from coopbandits.network import Network, as_network
+from coopbandits.network.names import as_name, as_names
 
 _NEEDED = ("round", "agent", "contexts", "action", "reward")
 # propensities that were rounded to six digits still sum to 1 within this
@@ -46,7 +48,7 @@ class Logged:
 
     Attributes:
         round: The number of the decision among its agent's, from 1; gaps are allowed.
-        agent: Whose decision it was.
+        agent: Whose decision it was: its number, or its name until it is part of a log.
         contexts: (K, d), what was offered.
         action: Which of them was taken.
         reward: What that brought.
@@ -55,7 +57,7 @@ class Logged:
     """
 
     round: int
-    agent: int
+    agent: int | str
     contexts: Array
     action: int
     reward: float
@@ -65,7 +67,9 @@ class Logged:
     def __post_init__(self) -> None:
         settle = object.__setattr__
         settle(self, "round", as_count(self.round, "round", most=2**62))
-        settle(self, "agent", as_count(self.agent, "agent", least=0))
+        named = isinstance(self.agent, str)
+        agent = as_name(self.agent) if named else as_count(self.agent, "agent", least=0)
+        settle(self, "agent", agent)
         settle(self, "contexts", frozen(as_contexts(self.contexts, "contexts")))
         K = len(self.contexts)
         if not is_whole(self.action) or not 0 <= self.action < K:
@@ -85,6 +89,11 @@ class Logged:
                     "action was taken, so its probability cannot have been 0"
                 )
             settle(self, "propensity", given)
+
+    def of_agent(self, agent: int) -> "Logged":
+        """Return the same decision of the agent of a number."""
+        known = None if self.propensities is not None else self.propensity
+        return replace(self, agent=agent, propensity=known)
 
     def _settle_all(self, K: int) -> None:
         if self.propensity is not None:
@@ -108,10 +117,17 @@ class Logged:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """Decisions of V agents, ordered by round and then agent. Made by `read_log` and `logged`."""
+    """Decisions of V agents, ordered by round and then agent. Made by `read_log` and `logged`.
+
+    Attributes:
+        decisions: Each with the number of its agent.
+        agents: V.
+        names: What agents 0 … V−1 are called; None where they have numbers only.
+    """
 
     decisions: tuple[Logged, ...]
     agents: int
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.decisions or not all(isinstance(one, Logged) for one in self.decisions):
@@ -127,16 +143,51 @@ class Log:
                 raise InputError(_twice(one))
 
     @classmethod
-    def of(cls, decisions: Iterable[Logged], *, agents: int | None = None) -> "Log":
+    def of(
+        cls,
+        decisions: Iterable[Logged],
+        *,
+        agents: int | None = None,
+        names: Sequence[str] | None = None,
+    ) -> "Log":
         """Make a log of decisions in any order.
 
         Args:
             decisions: At least one; a round of an agent at most once.
             agents: V; the highest number of an agent plus 1, if not given.
+            names: What agents 0 … V−1 are called. If not given, agents that decisions call by name
+                are numbered in the order of their names.
         """
         listed = tuple(decisions)
+        named = [isinstance(getattr(one, "agent", 0), str) for one in listed]
+        if any(named):
+            return cls._named(listed, all(named), names)
+        called = None if names is None else as_names(names)
+        if called is not None and agents is None:
+            agents = len(called)
         most = max((getattr(one, "agent", 0) for one in listed), default=0)
-        return cls(listed, most + 1 if agents is None else as_count(agents, "agents"))
+        return cls(listed, most + 1 if agents is None else as_count(agents, "agents"), called)
+
+    @classmethod
+    def _named(
+        cls, decisions: Sequence[Logged], all_named: bool, names: Sequence[str] | None
+    ) -> "Log":
+        """Number agents that are given by name: as `names` has them, else in order."""
+        if not all_named:
+            raise InputError(
+                "some decisions name their agent by text and some by number; expected one of both "
+                "for all decisions"
+            )
+        called = as_names(sorted({str(one.agent) for one in decisions}) if names is None else names)
+        places = {name: number for number, name in enumerate(called)}
+        stranger = next((one.agent for one in decisions if one.agent not in places), None)
+        if stranger is not None:
+            raise NetworkError(
+                f"agent {stranger!r} is not among the names {short(list(called))}; expected a "
+                "decision's agent to be one of them"
+            )
+        numbered = [one.of_agent(places[str(one.agent)]) for one in decisions]
+        return cls(tuple(numbered), len(called), called)
 
     def __len__(self) -> int:
         return len(self.decisions)
@@ -157,7 +208,7 @@ class Log:
     @property
     def owners(self) -> IntArray:
         """(N,) whose decision each is."""
-        return np.array([one.agent for one in self.decisions])
+        return np.array([one.agent for one in self.decisions], dtype=np.int64)
 
     @property
     def rounds(self) -> IntArray:
@@ -199,7 +250,11 @@ class Log:
                 f"no decision is left on that side of round {short(round_)}; the log has rounds "
                 f"{self.decisions[0].round} … {self.decisions[-1].round}"
             )
-        return Log(tuple(decisions), self.agents)
+        return Log(tuple(decisions), self.agents, self.names)
+
+    def called(self, agent: int) -> str:
+        """Return what messages to people call an agent: its name, or its number."""
+        return str(agent) if self.names is None else repr(self.names[agent])
 
 
 def read_log(path: str | Path, *, network: Network | None = None) -> Log:
@@ -207,17 +262,19 @@ def read_log(path: str | Path, *, network: Network | None = None) -> Log:
 
     Args:
         path: A file of JSON Lines; one whose name ends in `.gz` is decompressed.
-        network: The agents, so that a decision of an agent that is not among them is found.
+        network: The agents, so that a decision of an agent that is not among them is found, and
+            that agents have the numbers that they have there.
     """
-    agents = None if network is None else len(as_network(network))
     decisions: list[Logged] = []
-    seen: dict[tuple[int, int], int] = {}
+    seen: dict[tuple[int, int | str], int] = {}
     for number, line in enumerate(_lines(Path(path)), start=1):
         if not line.strip():
             continue
         try:
             one = _decision(line)
-            _check_against(one, decisions[0] if decisions else one, agents)
+            if network is not None:
+                one = one.of_agent(as_network(network).index(one.agent))
+            _check_against(one, decisions[0] if decisions else one, None)
             if (one.round, one.agent) in seen:
                 raise InputError(f"{_twice(one)} (also on line {seen[one.round, one.agent]})")
         except InputError as error:
@@ -226,7 +283,9 @@ def read_log(path: str | Path, *, network: Network | None = None) -> Log:
         decisions.append(one)
     if not decisions:
         raise InputError(f"{path} holds no decision; expected one JSON object a line")
-    return Log.of(decisions, agents=agents)
+    if network is None:
+        return Log.of(decisions)
+    return Log.of(decisions, agents=len(network), names=network.names if network.is_named else None)
 
 
 def write_log(log: Log, path: str | Path) -> None:
@@ -235,7 +294,7 @@ def write_log(log: Log, path: str | Path) -> None:
     for one in log.decisions:
         fields: dict[str, Any] = {
             "round": one.round,
-            "agent": one.agent,
+            "agent": one.agent if log.names is None else log.names[int(one.agent)],
             "contexts": one.contexts.tolist(),
             "action": one.action,
             "reward": one.reward,
@@ -284,7 +343,12 @@ def _decision(line: str) -> Logged:
 
 def _check_against(one: Logged, first: Logged, agents: int | None) -> None:
     """Check that a decision fits the network and the log's first decision."""
-    if agents is not None and one.agent >= agents:
+    if isinstance(one.agent, str) != isinstance(first.agent, str):
+        raise InputError(
+            f"agent {short(one.agent)} and, in the first decision, {short(first.agent)}: expected "
+            "numbers for all decisions, or names for all"
+        )
+    if agents is not None and isinstance(one.agent, int) and one.agent >= agents:
         raise NetworkError(
             f"agent {one.agent} is not in this network; its agents are 0 … {agents - 1}"
         )

@@ -106,7 +106,8 @@ def replay_policy(
     if not isinstance(policy, Policy):
         raise ParameterError(f"{short(policy)} is no policy; coopbandits.LinUCB() makes one")
     as_log(log)
-    among = Network.from_edges([], agents=log.agents) if network is None else as_network(network)
+    alone = Network.from_edges([], agents=log.agents, names=log.names)
+    among = alone if network is None else as_network(network)
     owners = np.bincount(log.owners, minlength=len(among))
     if len(owners) != len(among) or owners.min() == 0:
         raise NetworkError(
@@ -154,7 +155,7 @@ class _Streams:
         passes = rng.random(len(log)) * p < self.floor * (1 + 1e-12)
         parts: list[list[tuple[Logged, bool]]] = [[] for _ in range(log.agents)]
         for one, passed in zip(log.decisions, passes.tolist(), strict=True):
-            parts[one.agent].append((one, passed))
+            parts[int(one.agent)].append((one, passed))
         self._parts: list[Iterator[tuple[Logged, bool]]] = [iter(part) for part in parts]
 
     def accepted(self, agent: Agent) -> Logged | None:

@@ -59,4 +59,5 @@ def logged(
             if agents:
                 agents[v].observe(contexts[action], reward)
             decisions.append(Logged(t, v, contexts, action, reward, propensities=p))
-    return Log.of(decisions, agents=V)
+    names = problem.network.names if problem.network.is_named else None
+    return Log.of(decisions, agents=V, names=names)

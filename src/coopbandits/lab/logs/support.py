@@ -83,7 +83,7 @@ def probabilities(log: Log, target: Target, *, uniform: bool) -> list[Array]:
     choose = target if callable(target) else _as_agents(target, log)
     found = []
     for one in log.decisions:
-        p = as_floats(choose(one.contexts, one.agent), f"the target's answer {place(one)}")
+        p = as_floats(choose(one.contexts, int(one.agent)), f"the target's answer {place(one)}")
         if p.shape != (len(one.contexts),) or (p < 0).any() or abs(p.sum() - 1) > 1e-6:
             raise ParameterError(
                 f"the target must answer {len(one.contexts)} probabilities that sum to 1 "

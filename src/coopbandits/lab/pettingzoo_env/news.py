@@ -3,11 +3,8 @@
 from collections import deque
 from typing import Any
 
-import numpy as np
-
 from coopbandits.arrays import Array
 from coopbandits.network import Network
-from coopbandits.network.lags import lags
 
 
 class News:
@@ -20,13 +17,13 @@ class News:
 
     def __init__(self, network: Network, ttl: int) -> None:
         self._ttl = ttl
-        lag = lags(network, ttl)
-        np.fill_diagonal(lag, np.inf)  # what an agent saw itself is no news to it
-        # whom each agent hears after how many rounds; what is longest on its way comes first
+        # whom each agent hears after how many rounds; what is longest on its way comes first, and
+        # what an agent saw itself is no news to it
         self._sources = [
-            sorted((-int(row[u]), int(u)) for u in np.flatnonzero(np.isfinite(row))) for row in lag
+            sorted((-lag, u) for u, lag in zip(*(a.tolist() for a in row), strict=True) if u != v)
+            for v, row in enumerate(network.lags(ttl))
         ]
-        longest = int(lag.max(where=np.isfinite(lag), initial=0.0))
+        longest = max((-first for row in self._sources for first, _ in row), default=0)
         self._said: deque[tuple[list[Array], list[float]]] = deque(maxlen=longest)
         self._round = 0
 

@@ -29,8 +29,9 @@ def draw_network(axis: Any, network: Network, labels: IntArray) -> list[str]:
 
     drawn = _sample(len(network))
     at = _layout(network, drawn)
-    inside = network.adjacency[np.ix_(drawn, drawn)]
-    pairs = np.argwhere(np.triu(inside | inside.T))
+    inside = network.arcs.within(drawn).either_way()
+    pairs = np.column_stack([inside.rows, inside.agents])
+    pairs = pairs[inside.rows < inside.agents]
     alpha = float(np.clip(12 / np.sqrt(len(pairs) + 1), 0.15, 0.8))
     axis.add_collection(
         LineCollection(at[pairs].tolist(), colors="#808080", linewidths=0.7, alpha=alpha, zorder=1)
@@ -69,7 +70,8 @@ def _sample(agents: int) -> IntArray:
 def _colours(network: Network, labels: IntArray) -> dict[int, str]:
     """Give each group a colour that groups it touches do not have, as far as there are enough."""
     touching: dict[int, set[int]] = {}
-    for i, j in np.unique(labels[np.argwhere(network.adjacency)], axis=0).tolist():
+    ends = labels[network.arcs.rows], labels[network.arcs.agents]
+    for i, j in np.unique(np.column_stack(ends), axis=0).tolist():
         if i != j:
             touching.setdefault(i, set()).add(j)
             touching.setdefault(j, set()).add(i)
@@ -95,7 +97,8 @@ def _layout(network: Network, drawn: IntArray) -> Array:
     """
     at = np.zeros((len(drawn), 2))
     # in a directed network, the shorter of both ways
-    apart = np.minimum(network.distances, network.distances.T)[np.ix_(drawn, drawn)]
+    apart = network.distances_from(drawn.tolist())[:, drawn]
+    apart = np.minimum(apart, apart.T)
     parts = [np.flatnonzero(np.isin(drawn, part)) for part in network.components]
     parts = sorted((part for part in parts if len(part)), key=len, reverse=True)
     x = y = tall = 0.0

@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 
 from coopbandits.act import FollowCentre
-from coopbandits.arrays import Array, IntArray, as_count, short
+from coopbandits.arrays import Array, as_count, short
 from coopbandits.errors import ParameterError
 from coopbandits.listen import Centre, Clique, Listen, Neighbourhood
-from coopbandits.network import Network, as_network
-from coopbandits.network.lags import lags, transmissions
+from coopbandits.network import MOST_DENSE, Network, as_network
+from coopbandits.network.diameter import diameter_of
+from coopbandits.network.lags import as_lags, transmissions
 from coopbandits.protocol.messages import message_size
 from coopbandits.theory.network_numbers import independence_number
 
@@ -35,6 +36,8 @@ MOST_TTLS = 6
 """How many values of γ are listed where none are named."""
 NEAR = 0.1
 """How much above the best listed factor still counts as near it."""
+# From how many agents of a large network distances are searched, and from how many at a time.
+_SEARCHED, _TOGETHER = 1_000, 200
 LISTENS: dict[str, Listen] = {"coop": Clique(), "eager": Neighbourhood(), "dist": Centre()}
 
 
@@ -104,7 +107,8 @@ class Inspection:
             other, in a directed network.
         mean_degree: To how many an agent sends, on average.
         max_degree: To how many at most.
-        mean_distance: Over all pairs that reach each other; NaN if there are none.
+        mean_distance: Over all pairs that reach each other; NaN if there are none. Above 20,000
+            agents from 1,000 of them to all.
         message_bytes: The size of one message of Coop and Eager.
         rows: One for each γ, ascending.
     """
@@ -154,7 +158,7 @@ def inspect_network(
     Args:
         network: Who can send to whom.
         ttls: Which values of γ; if not given, up to six from 1 to the diameter, the paper's choice
-            among them.
+            among them; above 20,000 agents, whose neighbourhoods soon are everyone, 1 alone.
         dim: d, how many numbers a context has; for bytes only.
         attached: How many numbers more go with a context where K_z is learnt: d for `Evidence`
             under a linear kernel, 64 under others, 0 where K_z is given. Dist needs none.
@@ -162,15 +166,14 @@ def inspect_network(
     V = len(as_network(network))
     plain = message_size(as_count(dim, "dim"))
     size = plain + 8 * as_count(attached, "attached", least=0)
-    apart = network.distances[~np.eye(V, dtype=np.bool_)]
-    apart = apart[np.isfinite(apart)]
-    largest = max(network.components, key=len)
-    within = network.distances[np.ix_(largest, largest)]
-    diameter = int(within[np.isfinite(within)].max())
-    chosen = _default_ttls(diameter) if ttls is None else _as_ttls(ttls)
+    diameter, farthest, mean_distance = _distances(network)
+    if ttls is None:
+        chosen = _default_ttls(diameter) if V <= MOST_DENSE else [1]
+    else:
+        chosen = _as_ttls(ttls)
 
     # beyond the farthest agent no message has anything left to reach
-    hops = int(min(chosen[-1], apart.max(initial=0.0) + 1))
+    hops = min(chosen[-1], farthest + 1)
     carriers = {name: listen.carrier(network) for name, listen in LISTENS.items()}
     course = {c: transmissions(c, hops, hops) for c in set(carriers.values())}
     rows = []
@@ -178,7 +181,7 @@ def inspect_network(
         sent = {name: int(course[c][min(ttl, hops) - 1]) for name, c in carriers.items()}
         sizes = {"coop": size, "eager": size, "dist": plain}
         rows.append(_row(network, ttl, sent, {name: sent[name] * sizes[name] for name in sent}))
-    degrees = network.adjacency.sum(axis=1)
+    degrees = network.arcs.counts
     return Inspection(
         network=network,
         agents=V,
@@ -187,7 +190,7 @@ def inspect_network(
         diameter=diameter,
         mean_degree=float(degrees.mean()),
         max_degree=int(degrees.max()),
-        mean_distance=float(apart.mean()) if apart.size else float("nan"),
+        mean_distance=mean_distance,
         message_bytes=size,
         rows=tuple(rows),
     )
@@ -221,10 +224,11 @@ def _row(network: Network, ttl: int, sent: dict[str, int], sizes: dict[str, int]
     }
     outlooks = {}
     for name, listen in LISTENS.items():
-        heard, delay = _news(_lags_between(listen, network, ttl))
+        delays = _delays(listen, network, ttl)
+        heard, delay = len(delays) / V, float(delays.mean()) if len(delays) else float("nan")
         factor, best = (sqrt(count / V) for count in groups[name])
         outlooks[name] = Outlook(factor, best, heard, delay, sent[name], sizes[name])
-    reach: IntArray = (network.distances <= ttl).sum(axis=0)
+    reach = network.lags(ttl).sources.counts
     return TtlRow(
         ttl=ttl,
         mean_neighbourhood=float(reach.mean()),
@@ -238,22 +242,37 @@ def _row(network: Network, ttl: int, sent: dict[str, int], sizes: dict[str, int]
     )
 
 
-def _lags_between(listen: Listen, network: Network, ttl: int) -> Array:
-    """Return after how many rounds v uses the news of another agent: (V, V), inf for never."""
-    between = listen.lags(network, ttl)
+def _distances(network: Network) -> tuple[int, int, float]:
+    """Return the diameter of the largest component, the longest distance, and the mean one."""
+    V, largest = len(network), max(network.components, key=len)
+    agents = np.arange(V)
+    if V > MOST_DENSE:
+        agents = np.unique(np.linspace(0, V - 1, _SEARCHED).astype(np.int64))
+    longest, within, total, pairs = 0, 0, 0.0, 0
+    inside = np.zeros(V, dtype=np.bool_)
+    inside[largest] = True
+    for start in range(0, len(agents), _TOGETHER):
+        some = agents[start : start + _TOGETHER]
+        apart = network.distances_from(some.tolist())
+        apart[~np.isfinite(apart)] = 0.0
+        longest = max(longest, int(apart.max()))
+        within = max(within, int(apart[inside[some]][:, inside].max(initial=0.0)))
+        total, pairs = total + float(apart.sum()), pairs + int(np.count_nonzero(apart))
+    if V > MOST_DENSE and not network.directed:
+        within = int(diameter_of(network.arcs.within(largest), directed=False))
+        longest = max(longest, within)
+    return within, longest, total / pairs if pairs else float("nan")
+
+
+def _delays(listen: Listen, network: Network, ttl: int) -> Array:
+    """Return after how many rounds agents use the news of others, for each pair that does: (n,)."""
+    lags = as_lags(listen.lags(network, ttl), len(network))
+    used = lags.rounds[lags.sources.rows != lags.sources.agents].astype(np.float64)
     if isinstance(listen, Centre):  # the others use their centre's news: they follow it
         leaders = FollowCentre().leaders(network, ttl)
         followers = np.flatnonzero(leaders >= 0)
-        pairs = followers, leaders[followers]
-        between[pairs] = lags(network, ttl)[pairs]
-    np.fill_diagonal(between, np.inf)
-    return between
-
-
-def _news(between: Array) -> tuple[float, float]:
-    """Return how many others an agent uses the news of, and how old it is, on average."""
-    used = between[np.isfinite(between)]
-    return len(used) / len(between), float(used.mean()) if len(used) else float("nan")
+        used = np.append(used, network.lags(ttl).between(followers, leaders[followers]))
+    return used
 
 
 def counted(count: int, what: str) -> str:

@@ -91,7 +91,7 @@ def _panel(store: Store, here: list[Summary], found: Finding, detail: Detail) ->
         "agents": len(here[0].records[0].agents),
         "rounds": [int(t) for t in here[0].rounds[kept]],
         "series": [_series(place, summary, kept) for place, summary in placed],
-        "similarity": similarity_maps(placed, detail.rows),
+        "similarity": similarity_maps(placed, detail.rows, _facts(store, cell.network)),
     }
 
 
@@ -130,19 +130,35 @@ def _networks(store: Store, detail: Detail) -> list[dict[str, Any]]:
     """Return the drawings; a run that was stopped has none yet."""
     made = []
     for name, table in store.experiment.networks.items():
-        file = store.network_file(name)
-        if file.is_file() and detail.edges:
+        facts = _facts(store, name)
+        if facts and detail.edges:
             try:
-                facts = json.loads(file.read_text(encoding="utf-8"))
                 drawn = drawing(name, facts, detail.edges)
             except (ValueError, KeyError, TypeError) as error:
-                raise ExperimentError(
-                    f"{file} is damaged ({error}); remove it and give the run's command again"
-                ) from error
+                raise _damaged(store, name, error) from error
             made.append({**drawn, "fresh": bool(table.get("fresh"))})
         else:
             made.append({"name": name, "leftOut": not detail.edges})
     return made
+
+
+def _facts(store: Store, network: str) -> dict[str, Any]:
+    """Read what a run keeps of a network; nothing yet of a run that was stopped."""
+    file = store.network_file(network)
+    if not file.is_file():
+        return {}
+    try:
+        facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return dict(facts)
+    except (ValueError, TypeError) as error:
+        raise _damaged(store, network, error) from error
+
+
+def _damaged(store: Store, network: str, error: Exception) -> ExperimentError:
+    return ExperimentError(
+        f"{store.network_file(network)} is damaged ({error}); remove it and give the run's command "
+        "again"
+    )
 
 
 def _parameters(store: Store) -> dict[str, Any]:

@@ -39,13 +39,19 @@ def drawing(name: str, facts: dict[str, Any], most_edges: int) -> dict[str, Any]
         "bound": facts["clique_cover_bound"],
         "centreCount": len(set(facts["centres"])),
         "graph": facts["graph"],
-        "ids": drawn,
+        "ids": [called(facts, agent) for agent in drawn],
         "at": list(positions(len(drawn), tuple(edges), tuple(cliques))),
         "shown": [end for edge in shown for end in edge],
         "cliques": cliques,
         # an agent whose centre is not drawn has none on the page
         "centres": [places.get(facts["centres"][agent], -1) for agent in drawn],
     }
+
+
+def called(facts: dict[str, Any], agent: int) -> int | str:
+    """Return what the page calls an agent: its name, or its number."""
+    names = facts.get("names")
+    return agent if names is None else str(names[agent])
 
 
 @lru_cache(maxsize=16)  # a page that is too large is made again with less in it

@@ -12,17 +12,21 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray
 from coopbandits.lab.experiments.summary import Summary
+from coopbandits.lab.report.layout import called
 from coopbandits.lab.similarity import like_together
 
 NOT_HEARD = 255
 
 
-def similarity_maps(here: list[tuple[int, Summary]], most: int) -> dict[str, Any] | None:
+def similarity_maps(
+    here: list[tuple[int, Summary]], most: int, facts: dict[str, Any]
+) -> dict[str, Any] | None:
     """Return the true K_z of a problem on a network, and what policies learnt of it.
 
     Args:
         here: Places and summaries of the policies that played.
         most: Rows that a map may have; 0 for no maps at all.
+        facts: Of the network, as the run keeps them; none if it was stopped.
     """
     learners = [
         (place, record)
@@ -37,7 +41,7 @@ def similarity_maps(here: list[tuple[int, Summary]], most: int) -> dict[str, Any
     return {
         "agents": len(truth),
         "rows": min(most, len(truth)),
-        "order": [int(agent) for agent in order],
+        "order": [called(facts, int(agent)) for agent in order],
         "truth": packed(truth, order, most),
         "learnt": [
             {"policy": place, "map": packed(record.learnt, order, most)}
