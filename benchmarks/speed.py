@@ -24,6 +24,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 
+import large
 import numpy as np
 
 import coopbandits as cb
@@ -482,7 +483,7 @@ ROWS: dict[str, Callable[[], Row]] = {
     "coop": coop, "facebook": facebook, "evidence": evidence, "thorough": thorough,
     "embedding": embedding, "sparse": sparse, "sparse_regret": sparse_regret, "alone": alone,
     "one_agent": one_agent, "lasting": lasting, "whole_facebook": whole_facebook,
-    "scaling": scaling, "paper": paper,
+    "scaling": scaling, "paper": paper, **large.ROWS,
 }  # fmt: skip
 
 

@@ -192,3 +192,36 @@ def test_eleven_million_edges_are_read_and_sampled_in_two_gigabytes(tmp_path):
     assert int(shown[0]) > 11_000_000
     assert shown[1] == "200"
     assert int(shown[2]) < 2e9
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Oslo,New York\nNew York,Bern\nBern, Oslo \nBern,Kyiv\n",
+        "source,target,km\nOslo,New York,5\nNew York,Bern,x\nBern,Oslo,2\nBern,Kyiv,1\n",
+        "# towns\nOslo\tNew York\n\nNew York\tBern\nBern\tOslo\nOslo\tBern\nKyiv\tBern\nBern\tBern",
+    ],
+    ids=["commas", "column names", "tabs, both ways"],
+)
+@pytest.mark.parametrize("name", ["edges.csv", "edges.csv.gz"])
+def test_nodes_may_have_names(tmp_path, text, name):
+    network = read_edges(written(tmp_path, text, name)).network()
+    assert network.names == ("Bern", "Kyiv", "New York", "Oslo")
+    assert network.edges == ((0, 1), (0, 2), (0, 3), (2, 3))
+
+
+def test_agents_are_called_what_the_file_calls_them(tmp_path):
+    numbers = read_edges(written(tmp_path, "70 8\n8 9\n9 70\n9 100\n", "edges.txt"))
+    assert numbers.network().names == ("8", "9", "70", "100")
+    sample = numbers.sample(3, seed=1)
+    edges = {frozenset(sample.names[v] for v in edge) for edge in sample.edges}
+    assert edges <= {frozenset(p.split()) for p in ("70 8", "8 9", "9 70", "9 100")}
+    plain = read_edges(written(tmp_path, "0 1\n1 2\n", "plain.txt")).network()
+    assert not plain.is_named
+
+
+def test_a_line_without_two_names_is_named_with_its_number(tmp_path):
+    with pytest.raises(NetworkError, match=r"line 3 of .* is 'Bern,'; expected two names"):
+        read_edges(written(tmp_path, "Oslo,Bern\n# a comment\nBern,\n", "edges.csv"))
+    with pytest.raises(NetworkError, match=r"line 2 of .* is 'x y'; expected two whole numbers"):
+        read_edges(written(tmp_path, "1 2\nx y\n", "edges.txt"))

@@ -216,11 +216,9 @@ def _is_named(text: bytes) -> bool:
     if rows and len(rows[0]) == 2 and all(word.lower() in _COLUMNS for word in rows[0]):
         rows = rows[1:]  # a line of column names
 
-    def is_name(row: list[bytes]) -> bool:
-        return len(row) == 2 and all(word and not _WHOLE.fullmatch(word) for word in row)
-
     # one line of letters above numbers names columns, whatever they are called
-    return bool(rows) and is_name(rows[0]) and all(map(is_name, rows[1:]))
+    named = [not any(_WHOLE.fullmatch(word) for word in row) for row in rows]
+    return bool(named) and len(rows[0]) == 2 and all(named)
 
 
 def _named_pairs(text: bytes, path: Path, line: int) -> npt.NDArray[Any]:

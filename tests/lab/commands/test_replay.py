@@ -112,3 +112,23 @@ def test_bad_input_is_an_error_of_the_tree(path, tmp_path, edges):
     with pytest.raises(InputError, match="does not say with which probability"):
         replay.main(options(tmp_path / "bare.jsonl", policies=["Uniform"]))
     assert replay.main(options(tmp_path / "bare.jsonl", policies=["Uniform"], uniform=True)) == 0
+
+
+def test_a_log_and_a_network_go_by_name(tmp_path, capsys):
+    network = cb.Network.from_edges([("Bern", "Oslo"), ("Oslo", "Kyiv")])
+    problem = cb.problems.kernel(network, dim=2, actions=2, norm=2.0, seed=1)
+    log, edges = tmp_path / "log.jsonl", tmp_path / "towns.csv"
+    write_log(logged(problem, 60, seed=1), log)
+    edges.write_text("from,to\nOslo,Bern\nKyiv,Oslo\n", encoding="utf-8")
+    replay.main(options(log, policies=["NaiveCooperation"], network=edges, json=True))
+    by_name = capsys.readouterr().out
+    numbered, pairs = tmp_path / "numbers.jsonl", tmp_path / "numbers.txt"
+    write_log(Log(read_log(log).decisions, 3), numbered)
+    pairs.write_text("0 2\n1 2\n", encoding="utf-8")
+    replay.main(options(numbered, policies=["NaiveCooperation"], network=pairs, json=True))
+    assert capsys.readouterr().out == by_name
+    with pytest.raises(NetworkError, match="names agents by text, such as 'Bern', but the log has"):
+        replay.main(options(numbered, network=edges))
+    edges.write_text("Oslo,Rome\n", encoding="utf-8")
+    with pytest.raises(NetworkError, match="agent 'Rome' is not in this network"):
+        replay.main(options(log, network=edges))

@@ -305,3 +305,29 @@ def test_arms_can_be_written_into_a_file(written):
     tables["policies"]["product"]["kernel"]["arm"] = "Tabel"
     with pytest.raises(ExperimentError, match="there is no kernel 'Tabel'; did you mean 'Table'"):
         check(read_experiment(written(tables)))
+
+
+def test_named_agents_can_be_written_into_a_file(written):
+    tables = small(
+        networks={
+            "towns": {
+                "kind": "edges",
+                "edges": [["Oslo", "Bern"], ["Bern", "Kyiv"]],
+                "names": ["Oslo", "Bern", "Kyiv", "Rome"],
+            }
+        }
+    )
+    cold = {"Oslo": "cold", "Bern": "cold", "Kyiv": "cold", "Rome": "warm"}
+    tables["problems"]["linear"]["clusters"] = cold
+    tables["policies"]["eager"]["similarity"] = {"kind": "Clusters", "labels": cold}
+    experiment = read_experiment(written(tables))
+    check(experiment)
+    network = experiment.network("towns", 0)
+    assert network.names == ("Oslo", "Bern", "Kyiv", "Rome")
+    assert read_experiment(written(experiment.to_toml())) == experiment
+    jsonschema.validate(tables, experiment_schema())
+    record = run_task(experiment, experiment.tasks[1])
+    assert record.graph == network.fingerprint
+    tables["networks"]["towns"]["edges"] = [["Oslo", "Bonn"]]
+    with pytest.raises(ExperimentError, match="agent 'Bonn' is not in this network"):
+        check(read_experiment(written(tables)))

@@ -178,3 +178,39 @@ def test_logging_that_cannot_be_is_refused(problem):
         logged(problem, 2, explore=0.5)
     with pytest.raises(ParameterError, match="is no problem"):
         logged(None, 2)
+
+
+def test_agents_of_a_log_may_have_names(tmp_path):
+    decisions = [{**GOOD, "agent": name, "round": 1 + (i > 1)} for i, name in enumerate("baab")]
+    file = file_of(tmp_path, *decisions)
+    log = read_log(file)
+    assert (log.names, log.agents, log.owners.tolist()) == (("a", "b"), 2, [0, 1, 0, 1])
+    assert log.called(1) == "'b'"
+    write_log(log, tmp_path / "again.jsonl")
+    assert columns(read_log(tmp_path / "again.jsonl")) == columns(log)
+    assert '"agent": "a"' in (tmp_path / "again.jsonl").read_text(encoding="utf-8")
+    # with a network agents have its numbers
+    network = cb.Network.from_edges([("b", "a")], names=["c", "b", "a"])
+    known = read_log(file, network=network)
+    assert (known.names, known.owners.tolist()) == (("c", "b", "a"), [1, 2, 1, 2])
+    assert known.before(2).names == ("c", "b", "a")
+
+
+def test_names_and_numbers_are_not_mixed_and_strangers_are_found(tmp_path):
+    mixed = file_of(tmp_path, {**GOOD, "agent": "a"}, {**GOOD, "agent": 1})
+    with pytest.raises(InputError, match=r"line 2: agent 1 and, in the first decision, 'a'"):
+        read_log(mixed)
+    stranger = file_of(tmp_path, {**GOOD, "agent": "Olso"})
+    network = cb.Network.from_edges([("Oslo", "Bern")])
+    with pytest.raises(NetworkError, match=r"line 1: agent 'Olso' is not.*did you mean 'Oslo'"):
+        read_log(stranger, network=network)
+    one = Logged(1, "x", [[1.0]], 0, 1.0)
+    with pytest.raises(NetworkError, match=r"agent 'x' is not among the names \['y'\]"):
+        Log.of([one], names=["y"])
+    assert Log.of([one], names=["y", "x"]).owners.tolist() == [1]
+
+
+def test_a_named_network_logs_names():
+    network = cb.Network.from_edges([("north", "south")])
+    log = logged(cb.problems.clustered_linear(network, dim=2, clusters=[0, 1]), 3)
+    assert log.names == ("north", "south")

@@ -1,5 +1,7 @@
 """What the page shows is what the run holds: numbers equal summaries, and gaps are gaps."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,8 @@ from coopbandits.lab.experiments.experiment import Cell, Task
 from coopbandits.lab.experiments.store import read_store
 from coopbandits.lab.experiments.summary import summaries
 from coopbandits.lab.report.content import Detail, content, number, thinned
+from coopbandits.lab.report.layout import drawing
+from coopbandits.lab.report.matrices import similarity_maps
 
 ALL = Detail(points=1000, rows=1000, edges=1000)
 
@@ -116,3 +120,15 @@ def test_thinning_keeps_the_ends_and_early_rounds():
 )
 def test_numbers_are_short_and_none_where_there_is_none(value, expected):
     assert number(value) == expected
+
+
+def test_a_page_calls_agents_by_their_names():
+    towns = ["Oslo", "Bern", "Kyiv"]
+    facts = {
+        "agents": 3, "names": towns, "edges": [(0, 1), (1, 2)], "cliques": [0, 0, 1], "ttl": 1,
+        "diameter": 2, "centres": [1, 1, 1], "clique_cover_bound": 2, "graph": "",
+    }  # fmt: skip
+    assert drawing("towns", facts, 10)["ids"] == towns
+    assert drawing("towns", {**facts, "names": None}, 10)["ids"] == [0, 1, 2]
+    summary = SimpleNamespace(records=[SimpleNamespace(learnt=np.eye(3), truth=np.eye(3))])
+    assert sorted(similarity_maps([(0, summary)], 9, facts)["order"]) == sorted(towns)

@@ -2,7 +2,7 @@
 
 import inspect
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,10 @@ def _plain(hint: Any) -> list[str]:
         if part in names:
             found.append(names[part])
         elif isinstance(origin, type) and issubclass(origin, Sequence | np.ndarray):
+            found.append("array")
+        elif isinstance(origin, type) and issubclass(origin, Mapping):
+            found.append("object")
+        elif origin is Iterable:
             found.append("array")
     if "number" in found and "integer" in found:
         found.remove("integer")
