@@ -51,7 +51,7 @@ class NetworkKernel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ClusterKernel:
-    """1 where labels agree, else 0: labels (V,)."""
+    """1 where labels agree, else 0: labels (V,), numbered from 0."""
 
     labels: IntArray
 
@@ -69,7 +69,15 @@ class ClusterKernel:
 
     def block(self, rows: IntArray, columns: IntArray) -> Array:
         """Compare every pair of labels."""
-        return (self.labels[rows][:, None] == self.labels[columns]).astype(np.float64)
+        mine, others = self.labels[rows], self.labels[columns]
+        if self._count > len(rows):
+            return (mine[:, None] == others).astype(np.float64)
+        # a row for each label, taken whole: many times faster than pair by pair
+        return np.take((np.arange(self._count)[:, None] == others).astype(np.float64), mine, axis=0)
+
+    @cached_property
+    def _count(self) -> int:
+        return int(self.labels.max()) + 1
 
     def between(self, rows: IntArray, columns: IntArray) -> Array:
         """Compare labels pair by pair."""
