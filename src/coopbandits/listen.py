@@ -12,7 +12,7 @@ import numpy as np
 from coopbandits.arrays import Array, as_count
 from coopbandits.errors import ParameterError
 from coopbandits.network import Lags, Network, SparseRows
-from coopbandits.network.sparse_rows import check_dense
+from coopbandits.network.lags import check_pairs
 
 
 @runtime_checkable
@@ -118,7 +118,7 @@ class Everyone:
     def lags(self, network: Network, ttl: int) -> Lags:
         """Return `lag` for agents whose turn is earlier, 1 for the others."""
         V = len(network)
-        check_dense(V, "what everyone hears of everyone", "let agents listen to a Neighbourhood")
+        check_pairs(V * V, "what everyone hears of everyone", "a policy that hears neighbours only")
         turn = np.arange(V)
         rounds = np.where(turn[None, :] < turn[:, None], self.lag, 1)
         return Lags(SparseRows(np.arange(V + 1) * V, np.tile(turn, V)), rounds.reshape(-1))

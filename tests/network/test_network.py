@@ -290,10 +290,14 @@ def test_distances_that_do_not_fit_into_memory_are_refused(monkeypatch):
         lambda: larger.adjacency,
         lambda: larger.lags(1).dense(),
         lambda: cb.similarity.Same().matrix(larger),
-        lambda: cb.listen.Everyone().lags(larger, 1),
     ):
         with pytest.raises(NetworkError, match=r"of 10 agents would take .* at most 9 agents"):
             ask()
+    monkeypatch.setattr("coopbandits.network.lags.MOST_PAIRS", 40)
+    with pytest.raises(NetworkError, match="what everyone hears of everyone is more than 40 pairs"):
+        cb.listen.Everyone().lags(larger, 1)
+    with pytest.raises(NetworkError, match=r"within 3 hops is more than 40 pairs.*a smaller ttl"):
+        larger.lags(3)
     # what does not need them works
     assert larger.diameter == 9
     assert larger.distances_from([0, 9])[:, 9].tolist() == [9, 0]

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 import coopbandits as cb
 from coopbandits.errors import ShapeError
-from coopbandits.network import Lags, SparseRows
+from coopbandits.network import Lags, SparseRows, lags as lags_module
 from coopbandits.network.lags import as_lags, transmissions
 from coopbandits.policy import plan
 from reference import dense_networks
@@ -42,6 +42,14 @@ def test_lags_distances_and_diameter_are_those_of_the_dense_form(network, ttl):
     for v in range(len(network)):
         heard = np.flatnonzero(np.isfinite(expected[v]))
         np.testing.assert_array_equal(network.neighbourhood(v, ttl), heard)
+
+
+@given(networks(), st.integers(1, 5), st.sampled_from([1, 7, 30]))
+def test_searching_from_some_agents_at_a_time_finds_the_same(network, ttl, together):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lags_module, "_TOGETHER", together)
+        found = Lags.within(network.arcs, ttl)
+    np.testing.assert_array_equal(found.dense(), dense_networks.lags(network, ttl))
 
 
 @given(networks(), st.integers(1, 4))

@@ -160,7 +160,8 @@ def _chosen(case: Case, memory_limit: float) -> str:
 
 def _check_memory(name: str, case: Case, computation: Computation, limit: float) -> None:
     """Refuse a run whose beliefs need too many bytes, before it starts."""
-    needed = computation.memory(case) if case.policy.act.judges else 0.0
+    pairs = 16.0 * len(case.plan.listens.rounds)
+    needed = pairs + (computation.memory(case) if case.policy.act.judges else 0.0)
     if needed > limit:
         other = "take lag=1, or " if case.plan.in_turn else "take engine='sparse', or "
         raise ParameterError(

@@ -7,19 +7,26 @@ distances alone: lag(v, v') = max(1, d(v', v)) where d(v', v) ≤ γ. Only these
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, frozen, short
-from coopbandits.errors import ShapeError
+from coopbandits.errors import NetworkError, ShapeError
 from coopbandits.network.sparse_rows import SparseRows, alike, check_dense
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from coopbandits.network.network import Network
 
+MOST_PAIRS = 250_000_000
+"""The most pairs of agents of whom one hears the other: 4 GB."""
 # Above any lag: marks what was reached anew.
 _NEW = 1 << 30
+# Agents are searched from together that reach about so many others in all.
+_TOGETHER = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,31 +49,17 @@ class Lags:
 
     @classmethod
     def within(cls, arcs: SparseRows, ttl: int) -> "Lags":
-        """Search breadth first, γ hops back along the arcs, from all agents at once."""
-        from scipy.sparse import csr_array, eye_array  # noqa: PLC0415 (heavy)
-
-        V = len(arcs)
+        """Search breadth first, γ hops back along the arcs, from some agents after the others."""
         towards = arcs.transposed().matrix()
-        lags = csr_array(
-            (np.ones(towards.nnz, dtype=np.int32), towards.indices, towards.indptr), shape=(V, V)
-        ) + eye_array(V, dtype=np.int32, format="csr")
-        frontier = towards
-        for hop in range(2, ttl + 1):
-            reached = frontier @ towards
-            reached = csr_array(
-                (np.full(reached.nnz, _NEW, dtype=np.int32), reached.indices, reached.indptr),
-                shape=(V, V),
-            )
-            both = csr_array(lags + reached)
-            new = both.data == _NEW
-            if not new.any():
-                break
-            both.data = np.where(new, hop, both.data % _NEW).astype(np.int32)
-            lags = both
-            if hop < ttl:
-                frontier = _kept(both, new)
-        lags = csr_array(lags)
-        return cls(SparseRows.of_matrix(lags), lags.data.astype(np.int64))
+        starts, agents, rounds = [np.zeros(1, dtype=np.int64)], [], []
+        for rows in _blocks(towards, ttl):
+            found = _searched(towards, rows, ttl)
+            starts.append(starts[-1][-1] + found.indptr[1:].astype(np.int64))
+            agents.append(found.indices.astype(np.int64))
+            rounds.append(found.data.astype(np.int64))
+            check_pairs(starts[-1][-1], f"what agents hear within {ttl} hops", "a smaller ttl")
+        sources = SparseRows(np.concatenate(starts), np.concatenate(agents))
+        return cls(sources, np.concatenate(rounds))
 
     @classmethod
     def of_dense(cls, matrix: Array) -> "Lags":
@@ -168,10 +161,55 @@ def transmissions(network: "Network", ttl: int, rounds: int) -> IntArray:
     return np.cumsum(padded)
 
 
-def _kept(matrix: Any, entries: BoolArray) -> Any:
-    """Keep some of the stored cells of a sparse matrix, as True."""
+def check_pairs(pairs: float, what: str, advice: str) -> None:
+    """Refuse more pairs of agents that hear each other than fit into memory."""
+    if pairs > MOST_PAIRS:
+        raise NetworkError(
+            f"{what} is more than {MOST_PAIRS:,} pairs of agents, of 16 bytes each; take {advice}, "
+            "or a sparser network"
+        )
+
+
+def _blocks(towards: "csr_array", ttl: int) -> list[slice]:
+    """Cut the agents into blocks that reach no more than so many pairs together."""
+    V = towards.shape[0]
+    # there are no more agents at h hops than walks of h steps
+    walks = reach = np.ones(V)
+    for _ in range(min(ttl, V)):
+        walks = np.minimum(towards @ walks, V)
+        wider = np.minimum(reach + walks, V)
+        if (wider == reach).all():
+            break
+        reach = wider
+    cut = np.flatnonzero(np.diff(np.cumsum(reach) // _TOGETHER)) + 1
+    return [slice(*ends) for ends in pairwise([0, *cut.tolist(), V])]
+
+
+def _searched(towards: "csr_array", rows: slice, ttl: int) -> "csr_array":
+    """Return the lags of some agents: (n, V), stored where there are any."""
+    from scipy.sparse import csr_array, eye_array  # noqa: PLC0415 (heavy)
+
+    V, n = towards.shape[0], rows.stop - rows.start
+    frontier = csr_array(towards[rows])
+    own = eye_array(n, V, k=rows.start, dtype=np.int32, format="csr")
+    lags = csr_array(_filled(frontier, 1) + own)
+    for hop in range(2, ttl + 1):
+        both = csr_array(lags + _filled(csr_array(frontier @ towards), _NEW))
+        new = both.data == _NEW
+        if not new.any():
+            break
+        both.data = np.where(new, hop, both.data % _NEW).astype(np.int32)
+        lags = both
+        ends = np.concatenate([[0], np.cumsum(new)])
+        true = np.ones(int(ends[-1]), dtype=np.bool_)
+        frontier = csr_array((true, both.indices[new], ends[both.indptr]), shape=(n, V))
+    lags.sort_indices()
+    return lags
+
+
+def _filled(matrix: "csr_array", value: int) -> "csr_array":
+    """Return a matrix with the same cells, all of one value."""
     from scipy.sparse import csr_array  # noqa: PLC0415 (heavy)
 
-    ends = np.concatenate([[0], np.cumsum(entries)])
-    true = np.ones(int(entries.sum()), dtype=np.bool_)
-    return csr_array((true, matrix.indices[entries], ends[matrix.indptr]), shape=matrix.shape)
+    data = np.full(matrix.nnz, value, dtype=np.int32)
+    return csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
