@@ -233,3 +233,23 @@ def test_the_benchmark_of_similarities_resumes_where_it_stopped(similarity, tmp_
     assert similarity.RESULTS.read_text() == first
     found = similarity.read()["few", "a", "eager", "evidence", 1]
     assert found == pytest.approx(similarity.trial("few", "a", "eager", "evidence", 1), abs=1e-6)
+
+
+def test_cases_on_large_networks_say_what_they_measured(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import large  # noqa: PLC0415
+
+    # in a process of its own, here of this tree as another one
+    found = large.case("power_law", 60, 4, tree=ROOT / "src")
+    assert (found["agents"], found["engine"]) == (60, "statistics")
+    network = cb.Network.barabasi_albert(60, 5, seed=0)
+    again = large.known_clusters(network, rounds=4)
+    assert again["regret"] == found["regret"], "the same seed, the same run"
+    assert found["peak GB"] > 0
+    monkeypatch.setattr(large, "SIZES", (40, 80))
+    monkeypatch.setenv("COOP_BEFORE", str(ROOT / "src"))
+    monkeypatch.setattr(large, "case", lambda name, V, *_, **__: {"seconds": V**1.5, "peak GB": 1})
+    row = large.growing()
+    assert row["slope"] == pytest.approx(1.5)
+    assert row["times faster"] == 1.0
+    assert set(large.sparse_network("at random").arcs.counts) <= set(range(40))

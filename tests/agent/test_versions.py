@@ -1,4 +1,4 @@
-"""What earlier releases sent and stored is still read: assets of both versions of the formats.
+"""What earlier releases sent and stored is still read: assets of all versions of the formats.
 
 An agent of four on a path, K_z by `MeanEmbedding` of what was offered, four rounds.
 """
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits.errors import StateError
 
 ASSETS = Path(__file__).parents[1] / "assets"
 NETWORK = cb.Network.path(4)
@@ -25,16 +26,30 @@ def restored(name, version):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_agents_of_both_versions_take_the_same_decisions_to_the_bit(name, rng):
-    one, two = restored(name, 1), restored(name, 2)
-    assert one.known == two.known
-    np.testing.assert_array_equal(one.similarity, two.similarity)
+def test_agents_of_all_versions_take_the_same_decisions_to_the_bit(name, rng):
+    agents = [restored(name, version) for version in (1, 2, 3)]
+    assert len({agent.known for agent in agents}) == 1
+    for agent in agents[1:]:
+        np.testing.assert_array_equal(agent.similarity, agents[0].similarity)
     for _ in range(3):
         offered, y = rng.normal(size=(4, 2)), float(rng.normal())
-        decisions = [agent.decide(offered) for agent in (one, two)]
+        decisions = [agent.decide(offered) for agent in agents]
         assert len({(d.id, d.index, d.mean, d.std) for d in decisions}) == 1
-        told = [agent.reward(decisions[0].id, y) for agent in (one, two)]
-        assert [m.to_bytes() for m in told[0]] == [m.to_bytes() for m in told[1]]
+        told = [[m.to_bytes() for m in agent.reward(decisions[0].id, y)] for agent in agents]
+        assert told[0] == told[1] == told[2]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_agents_of_all_versions_are_refused_by_other_networks_and_policies(version):
+    data = (ASSETS / f"agent-v{version}-exact.bin").read_bytes()
+    with pytest.raises(StateError, match="stored in another network"):
+        cb.Agent.from_bytes(data, policy=POLICIES["exact"], network=cb.Network.star(4))
+    with pytest.raises(StateError, match=r"another policy: (features was|it was stored by)"):
+        cb.Agent.from_bytes(data, policy=POLICIES["sums"], network=NETWORK)
+    # names came later, and the agents are the same
+    named = cb.Network(NETWORK.adjacency, names=["a", "b", "c", "d"])
+    if version < 3:
+        cb.Agent.from_bytes(data, policy=POLICIES["exact"], network=named)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("exact", cb.Message), ("sums", cb.Digest)])

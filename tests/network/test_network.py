@@ -293,10 +293,10 @@ def test_distances_that_do_not_fit_into_memory_are_refused(monkeypatch):
     ):
         with pytest.raises(NetworkError, match=r"of 10 agents would take .* at most 9 agents"):
             ask()
-    monkeypatch.setattr("coopbandits.network.lags.MOST_PAIRS", 40)
-    with pytest.raises(NetworkError, match="what everyone hears of everyone is more than 40 pairs"):
+    monkeypatch.setattr("coopbandits.network.lags.MOST_PAIRS", 50)
+    with pytest.raises(NetworkError, match="what everyone hears of everyone is more than 50 pairs"):
         cb.listen.Everyone().lags(larger, 1)
-    with pytest.raises(NetworkError, match=r"within 3 hops is more than 40 pairs.*a smaller ttl"):
+    with pytest.raises(NetworkError, match=r"within 3 hops is more than 50 pairs.*a smaller ttl"):
         larger.lags(3)
     # what does not need them works
     assert larger.diameter == 9
