@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import coopbandits as cb
-from coopbandits.errors import ShapeError
+from coopbandits.errors import NetworkError, ShapeError
 from coopbandits.network import Lags, SparseRows, lags as lags_module
 from coopbandits.network.lags import as_lags, transmissions
 from coopbandits.policy import plan
@@ -149,7 +149,14 @@ def test_lags_of_a_listen_of_ones_own_are_checked():
 
 def test_a_network_is_made_of_a_sparse_matrix_too():
     network = cb.Network.barabasi_albert(30, 2, seed=1)
-    assert cb.Network(network.arcs.matrix()) == network
+    given = network.arcs.matrix()
+    assert cb.Network(given) == network
+    assert cb.Network(given.tocoo()) == network
+    given.data[:] = False  # stored, and not there
+    assert cb.Network(given) == cb.Network.from_edges([], agents=30)
+    assert given.nnz == 2 * len(network.edges), "what was given stays as it is"
+    with pytest.raises(NetworkError, match="expected a .V, V. array of True and False"):
+        cb.Network(network.arcs.matrix().astype(float))
 
 
 @pytest.mark.parametrize(("agents", "m", "seed"), [(2, 1, 0), (20, 3, 1), (300, 5, 7)])

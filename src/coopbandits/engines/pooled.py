@@ -9,6 +9,7 @@ Where K_z between agents that are no strangers is a_v·a_u, as it is for `Alone`
 Agents that have heard the same share A.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from coopbandits.network import Lags
 from coopbandits.policy import Plan, Policy
 from coopbandits.problems.problem import Round
 
+# So many pairs are looked at first.
+_FIRST = 64
 # The most cells of an array of who hears whom: 32 MB.
 _SMALL = 4_000_000
 
@@ -34,17 +37,16 @@ def factors(plan: Plan) -> Array | None:
     K_z, pairs = plan.K_z, plan.lags.sources
     if K_z is None:
         return None
-    a = np.sqrt(np.maximum(K_z.own(np.arange(len(pairs))), 0.0))
-    if isinstance(K_z, ClusterKernel):
-        return a
     # who is wholly alike to v is wholly alike to everyone else who is: K_z is a kernel
     rows = pairs.rows
-    for start in range(0, len(rows), BATCH):
-        v, u = rows[start : start + BATCH], pairs.agents[start : start + BATCH]
-        product = a[v] * a[u]
+    # most of what differs does so among the first pairs, and K_z may take long to evaluate
+    ends = [] if isinstance(K_z, ClusterKernel) else [*range(_FIRST, len(rows), BATCH), len(rows)]
+    for start, end in pairwise([0, *ends]):
+        v, u = rows[start:end], pairs.agents[start:end]
+        product = np.sqrt(np.maximum(K_z.own(v), 0.0) * np.maximum(K_z.own(u), 0.0))
         if (np.abs(K_z.between(v, u) - product) > 1e-12 * product).any():
             return None
-    return a
+    return np.sqrt(np.maximum(K_z.own(np.arange(len(pairs))), 0.0))
 
 
 class PooledStatistics:

@@ -53,9 +53,11 @@ class Network:
         `from_edges` and others make it.
         """
         as_flag(directed, "directed")
-        sparse = hasattr(adjacency, "tocsr")
-        matrix = adjacency.tocsr() if sparse else adjacency
-        if not sparse:
+        if hasattr(adjacency, "tocsr"):
+            matrix = adjacency.tocsr(copy=True)
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()
+        else:
             matrix = np.array(adjacency) if hasattr(adjacency, "dtype") else np.empty(0)
         if matrix.dtype != np.bool_ or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise NetworkError(
