@@ -155,7 +155,7 @@ def test_a_network_is_made_of_a_sparse_matrix_too():
     given.data[:] = False  # stored, and not there
     assert cb.Network(given) == cb.Network.from_edges([], agents=30)
     assert given.nnz == 2 * len(network.edges), "what was given stays as it is"
-    with pytest.raises(NetworkError, match="expected a .V, V. array of True and False"):
+    with pytest.raises(NetworkError, match=r"expected a \(V, V\) array of True"):
         cb.Network(network.arcs.matrix().astype(float))
 
 

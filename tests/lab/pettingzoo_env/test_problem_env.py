@@ -238,3 +238,14 @@ def test_naming_it_loads_neither_pettingzoo_nor_gymnasium():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert shown.strip() == "[]"
+
+
+def test_agents_are_called_by_their_names_where_they_have_some():
+    network = cb.Network.from_edges([("north", "south")])
+    problem = cb.problems.clustered_linear(network, dim=2, actions=3, clusters=[0, 1])
+    env = cb.lab.parallel_env(problem, rounds=2)
+    seen, _ = env.reset(seed=1)
+    assert list(seen) == env.possible_agents == ["north", "south"]
+    env.step({"north": 0, "south": 2})
+    with pytest.raises(ParameterError, match="for each of north … south and for nobody else"):
+        env.step({"north": 0})

@@ -9,6 +9,7 @@ from gymnasium.spaces import Box, Dict, Space
 
 from coopbandits.arrays import Array
 from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.network import Network
 from coopbandits.problems.problem import Problem, Round
 
 
@@ -17,13 +18,13 @@ class Observations:
     """The shape of observations, the same for all agents and rounds.
 
     Attributes:
-        agents: V.
+        agents: What the V agents are called.
         most: K, for how many actions there is room.
         dim: d.
         masked: Whether an action mask comes with the contexts.
     """
 
-    agents: int
+    agents: list[str]
     most: int
     dim: int
     masked: bool
@@ -38,14 +39,16 @@ class Observations:
     def state_space(self) -> Space[Any]:
         """Return a new space of `state`."""
         numbers = self.dim + 1 if self.masked else self.dim
-        return Box(-np.inf, np.inf, (self.agents * self.most * numbers,), np.float64)
+        return Box(-np.inf, np.inf, (len(self.agents) * self.most * numbers,), np.float64)
 
     def of(self, offer: Round) -> list[Any]:
         """Return what each agent sees."""
         contexts, mask = self._padded(offer)
         if not self.masked:
             return list(contexts)
-        return [{"observation": contexts[v], "action_mask": mask[v]} for v in range(self.agents)]
+        return [
+            {"observation": contexts[v], "action_mask": mask[v]} for v in range(len(self.agents))
+        ]
 
     def state(self, offer: Round) -> Array:
         """Return what all see as one vector: contexts (V, K, d), then masks (V, K)."""
@@ -56,32 +59,40 @@ class Observations:
     def check(self, t: int, offer: Round) -> Round:
         """Return round t, or refuse it if it does not fit."""
         found = len(offer.sizes), offer.contexts.shape[1]
-        if found != (self.agents, self.dim):
+        if found != (len(self.agents), self.dim):
             raise ShapeError(
                 f"round {t} has contexts of {found[1]} numbers for {found[0]} agents; expected "
-                f"{self.dim} numbers for {self.agents} agents"
+                f"{self.dim} numbers for {len(self.agents)} agents"
             )
         most, least = int(np.argmax(offer.sizes)), int(np.argmin(offer.sizes))
         if offer.sizes[most] > self.most:
             raise ParameterError(
-                f"agent_{most} is offered {offer.sizes[most]} actions in round {t}, but "
+                f"{self.agents[most]} is offered {offer.sizes[most]} actions in round {t}, but "
                 f"observations have room for {self.most}; give most_actions= the most that any "
                 "round may offer"
             )
         if not self.masked and offer.sizes[least] < self.most:
             raise ParameterError(
-                f"agent_{least} is offered {offer.sizes[least]} actions in round {t}, but without "
-                f"an action mask all decision sets must have {self.most}; give action_mask=True"
+                f"{self.agents[least]} is offered {offer.sizes[least]} actions in round {t}, but "
+                f"without an action mask all decision sets must have {self.most}; give "
+                "action_mask=True"
             )
         return offer
 
     def _padded(self, offer: Round) -> tuple[Array, npt.NDArray[np.int8]]:
         """Lay decision sets side by side: contexts (V, K, d), zeros behind them; mask (V, K)."""
         places = offer.agents, np.arange(len(offer.agents)) - offer.starts[offer.agents]
-        contexts = np.zeros((self.agents, self.most, self.dim))
-        mask = np.zeros((self.agents, self.most), dtype=np.int8)
+        contexts = np.zeros((len(self.agents), self.most, self.dim))
+        mask = np.zeros((len(self.agents), self.most), dtype=np.int8)
         contexts[places], mask[places] = offer.contexts, 1
         return contexts, mask
+
+
+def called(network: Network) -> list[str]:
+    """Return what an environment calls the agents: their names, else "agent_0" … ."""
+    if network.is_named:
+        return list(network.names)
+    return [f"agent_{v}" for v in range(len(network))]
 
 
 def largest_set(problem: Problem, rounds: int) -> int:

@@ -24,7 +24,7 @@ from coopbandits.arrays import (
 )
 from coopbandits.errors import LocalProtocolError, ParameterError
 from coopbandits.lab.pettingzoo_env.news import News
-from coopbandits.lab.pettingzoo_env.observations import Observations, largest_set
+from coopbandits.lab.pettingzoo_env.observations import Observations, called, largest_set
 from coopbandits.network import Network
 from coopbandits.problems.problem import Problem, Round
 
@@ -33,7 +33,7 @@ Step = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool],
 
 
 class ProblemEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
-    """A problem as a `ParallelEnv`: agents "agent_0" … in the order of its network.
+    """A problem as a `ParallelEnv`: agents in the order of its network, by name or "agent_0" … .
 
     Observations are the offered contexts, padded with zeros to (K, d), with an action mask of 1
     for each that is offered. `infos` tell of the round that was just played: its number `round`,
@@ -89,7 +89,7 @@ class ProblemEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
         self._news = None if self.ttl is None else News(problem.network, self.ttl)
         first = problem.round(1, 0)
         self._sight = Observations(
-            agents=len(problem.network),
+            agents=called(problem.network),
             most=largest_set(problem, self.rounds)
             if most_actions is None
             else as_count(most_actions, "most_actions"),
@@ -97,7 +97,7 @@ class ProblemEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
             masked=action_mask,
         )
         self._sight.check(1, first)
-        self.possible_agents = [f"agent_{v}" for v in range(len(problem.network))]
+        self.possible_agents = called(problem.network)
         self.agents: list[str] = []
         self.observation_spaces = {name: self._sight.space() for name in self.possible_agents}
         self.action_spaces = {name: Discrete(self._sight.most) for name in self.possible_agents}
@@ -114,7 +114,7 @@ class ProblemEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
 
     @property
     def network(self) -> Network:
-        """The agents, and who hears whom: agent v of it is "agent_v"."""
+        """The agents, and who hears whom: agent v of it is `possible_agents[v]`."""
         return self.problem.network
 
     def observation_space(self, agent: str) -> Space[Any]:
@@ -214,8 +214,8 @@ class ProblemEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
         """Check the actions of all agents: (V,)."""
         if not isinstance(actions, dict) or actions.keys() != set(self.agents):
             raise ParameterError(
-                f"step needs a dictionary with an action for each of agent_0 … "
-                f"agent_{len(self.agents) - 1} and for nobody else; got {short(actions)}"
+                f"step needs a dictionary with an action for each of {self.agents[0]} … "
+                f"{self.agents[-1]} and for nobody else; got {short(actions)}"
             )
         chosen = np.empty(len(self.agents), dtype=np.int64)
         for v, name in enumerate(self.agents):
