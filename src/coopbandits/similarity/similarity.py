@@ -58,12 +58,12 @@ class Given(Protocol):
         ...
 
 
-class ByBlocks:
+class ByBlocks(Protocol):
     """A given K_z whose matrix follows from its blocks."""
 
     def blocks(self, network: Network) -> NetworkKernel:
         """Return what evaluates K_z between some agents."""
-        raise NotImplementedError
+        ...
 
     def matrix(self, network: Network) -> Array:
         """Return all of K_z: (V, V), read-only; up to 20,000 agents."""
