@@ -225,3 +225,20 @@ def test_a_line_without_two_names_is_named_with_its_number(tmp_path):
         read_edges(written(tmp_path, "Oslo,Bern\n# a comment\nBern,\n", "edges.csv"))
     with pytest.raises(NetworkError, match=r"line 2 of .* is 'x y'; expected two whole numbers"):
         read_edges(written(tmp_path, "1 2\nx y\n", "edges.txt"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a b\nb c\n", "u,v\nv,w\n", "# mine\nfrom,to\na,b\nb,c\n", "\ufefffrom,to\na,b\nb,c\n"],
+    ids=["letters", "letters and commas", "a comment first", "byte order mark"],
+)
+def test_a_first_line_is_an_edge_unless_it_names_columns(tmp_path, text):
+    network = read_edges(written(tmp_path, text, "edges.csv")).network()
+    assert (len(network), network.edges) == (3, ((0, 1), (1, 2)))
+
+
+def test_names_that_are_no_utf8_are_refused(tmp_path):
+    file = tmp_path / "edges.csv"
+    file.write_bytes("Ana,Bob\nMüller,Ana\n".encode("latin-1"))
+    with pytest.raises(NetworkError, match=r"line 2 of .*expected two names.*in UTF-8"):
+        read_edges(file)

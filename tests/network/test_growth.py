@@ -126,3 +126,35 @@ def test_a_network_from_which_somebody_left_is_played_by_schedule():
     problem = cb.problems.clustered_linear(NAMED.without("b"), clusters=[0, 0, 1], dim=2)
     with pytest.raises(ParameterError, match=r"agent 'b' has left.*play on network\.whole.*links="):
         cb.play(problem, cb.LinUCB(), rounds=2)
+
+
+def test_newcomers_in_a_set_are_numbered_in_order_and_what_is_no_name_is_refused():
+    assert NAMED.with_agents({"z", "k", "y"}).names[3:] == ("k", "y", "z")
+    for wrong in (None, 2.5, True, object(), b"x"):
+        with pytest.raises(NetworkError, match="no name of an agent"):
+            NAMED.with_agents(wrong)
+
+
+def test_a_network_that_was_sent_is_read_only_too():
+    for network in (NAMED, NAMED.without("a")):
+        back = pickle.loads(pickle.dumps(network))
+        for rows in (back.arcs, back.whole.arcs):
+            assert not rows.agents.flags.writeable
+            assert not rows.starts.flags.writeable
+        assert not any(part.flags.writeable for part in back.components)
+
+
+def test_newcomers_join_and_follow_those_who_are_there():
+    network = cb.Network.from_edges([("c", "x"), ("c", "y"), ("c", "z")])
+    assert network.centres(2).indices.tolist() == [0]
+    later = network.without("c").with_edges([("x", "y"), ("y", "z")]).with_agents("n", [("n", "x")])
+    assert later.centres(2).of[later.index("n")] == later.index("n"), "nobody follows who has left"
+    gone = [("g", "h"), ("g", "i"), ("h", "i")]
+    both = cb.Network.from_edges([*gone, ("a", "b")])
+    left = both.without("g", "h", "i")
+    grown = left.with_agents("n", [("n", "a"), ("n", "b")])
+    labels = grown.clique_cover(1).labels
+    assert labels[grown.index("n")] == labels[grown.index("a")]
+    back = pickle.loads(pickle.dumps(grown))
+    assert back == grown
+    np.testing.assert_array_equal(back.clique_cover(1).labels, labels)

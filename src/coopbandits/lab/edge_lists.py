@@ -3,8 +3,8 @@
 One edge a line, two whole numbers or two names first: parted by blanks, tabs or commas; further
 columns, lines that start with # and one line of column names are passed over; plain, gzip, or a
 member of a zip. Direction, duplicates and edges of a node to itself are dropped. In a file of names
-commas part them if the first line has one, else tabs, else blanks; a first line such as `from,to`,
-`source,target` or `u,v` names columns.
+commas part them if the first line has one, else tabs, else blanks; a first line such as `from,to`
+or `source,target` names columns. They are UTF-8, and quotes have no meaning.
 """
 
 import gzip
@@ -33,7 +33,7 @@ _TOO_LONG = re.compile(rb"\d{19}")
 _WHOLE = re.compile(rb"-?\d+")
 # What the first line of a file of names may call its columns.
 _COLUMNS = {
-    b"a", b"b", b"from", b"to", b"source", b"target", b"src", b"dst", b"u", b"v", b"node1",
+    b"from", b"to", b"source", b"target", b"src", b"dst", b"sender", b"receiver", b"node1",
     b"node2", b"id_1", b"id_2", b"fromnodeid", b"tonodeid",
 }  # fmt: skip
 
@@ -171,16 +171,18 @@ def _pairs(
 ) -> Iterator[npt.NDArray[Any]]:
     """Yield the edges of one chunk of lines after another."""
     rest, line, columns = b"", 1, 0
-    is_named = False
+    is_named, parting = False, None
     while True:
         read = file.read(_CHUNK)
         chunk, mark, rest = (rest + read).rpartition(b"\n")
         if not read:
             chunk, mark, rest = rest, b"", b""
         if line == 1:
+            chunk = chunk.removeprefix(b"\xef\xbb\xbf")  # a mark that some editors put first
             is_named = _is_named(chunk + mark)
+            parting = _mark(next(iter(_rows(chunk + mark)), b""))
         if is_named:
-            named = _named_pairs(chunk + mark, path, line)
+            named = _named_pairs(chunk + mark, path, line, parting)
             if len(named):
                 yield named
         text = b"" if is_named else (chunk + mark).replace(b",", b" ")
@@ -204,37 +206,51 @@ def _rows(text: bytes) -> list[bytes]:
     return [r for r in text.split(b"\n") if r.strip() and not r.lstrip().startswith(b"#")]
 
 
-def _words(row: bytes) -> list[bytes]:
-    """Part a line by commas if it has one, else by tabs, else by blanks."""
-    mark = next((mark for mark in (b",", b"\t") if mark in row), None)
+def _mark(row: bytes) -> bytes | None:
+    """Tell what parts the names of a line: a comma if it has one, else a tab, else blanks."""
+    return next((mark for mark in (b",", b"\t") if mark in row), None)
+
+
+def _words(row: bytes, mark: bytes | None) -> list[bytes]:
     return [word.strip() for word in row.split(mark)]
+
+
+def _is_header(words: list[bytes]) -> bool:
+    """Tell whether a first line names columns."""
+    return len(words) > 1 and all(word.lower() in _COLUMNS for word in words[:2])
 
 
 def _is_named(text: bytes) -> bool:
     """Tell whether a file's first lines have names for nodes, not numbers."""
-    rows = [_words(row)[:2] for row in _rows(text[:10_000])][:2]
-    if rows and len(rows[0]) == 2 and all(word.lower() in _COLUMNS for word in rows[0]):
-        rows = rows[1:]  # a line of column names
-
+    rows = [_words(row, _mark(row))[:2] for row in _rows(text[:10_000])][:2]
+    if rows and _is_header(rows[0]):
+        rows = rows[1:]
     # one line of letters above numbers names columns, whatever they are called
     named = [not any(_WHOLE.fullmatch(word) for word in row) for row in rows]
     return bool(named) and len(rows[0]) == 2 and all(named)
 
 
-def _named_pairs(text: bytes, path: Path, line: int) -> npt.NDArray[Any]:
+def _named_pairs(text: bytes, path: Path, line: int, mark: bytes | None) -> npt.NDArray[Any]:
     """Read edges between named nodes: (E, 2), of texts."""
-    pairs = []
+    pairs, first = [], line == 1
     for number, row in enumerate(text.split(b"\n"), start=line):
-        words = [] if row.lstrip().startswith(b"#") else _words(row)
-        first = number == 1 and [word.lower() for word in words[:2]]
-        if not any(words) or (first and all(word in _COLUMNS for word in first)):
+        words = [] if row.lstrip().startswith(b"#") else _words(row, mark)
+        if not any(words):
             continue
-        if len(words) < 2 or not all(words[:2]):
+        heads, first = first and _is_header(words), False
+        if heads:
+            continue
+        try:
+            names = [word.decode() for word in words[:2]]
+        except UnicodeDecodeError:
+            names = []
+        if len(names) < 2 or not all(names):
             shown = row[:60].decode("utf-8", "replace")
             raise NetworkError(
-                f"line {number} of {path} is {shown!r}; expected two names, the ends of an edge"
+                f"line {number} of {path} is {shown!r}; expected two names, the ends of an edge, "
+                "in UTF-8"
             )
-        pairs.append([word.decode("utf-8", "replace") for word in words[:2]])
+        pairs.append(names)
     return np.array(pairs, dtype=np.str_).reshape(-1, 2)
 
 

@@ -37,6 +37,7 @@ from coopbandits.network.agent_sets import (
     everyone,
     members,
 )
+from coopbandits.network.clique_cover import Stage
 from coopbandits.network.independent_set import heavy_independent_set
 from coopbandits.network.sparse_rows import SparseRows, alike
 
@@ -103,24 +104,29 @@ def choose_centres(neighbours: SparseRows) -> Centres:
     return Centres(frozen(indices), frozen(of), int(weights[indices].sum()), upper_bound)
 
 
-def extended_centres(centres: Centres, stages: Sequence[SparseRows]) -> Centres:
+def extended_centres(centres: Centres, stages: Sequence[Stage]) -> Centres:
     """Let newcomers follow the centres of before, who stay, as do those who follow them.
 
-    A newcomer follows its adjacent centre of largest degree; who hears none is a centre.
+    A newcomer follows its adjacent centre of largest degree of those that are there; who hears none
+    is a centre.
 
     Args:
         centres: Of the agents of before, who keep their numbers.
-        stages: Who hears whom, each time that some joined; symmetric, nobody in its own row.
+        stages: Who hears whom, symmetric, nobody in its own row, and who had left, each time that
+            some joined.
     """
     indices, of = set(centres.indices.tolist()), centres.of
-    for neighbours in stages:
+    for neighbours, absent in stages:
+        there = indices - set(absent)
         for agent in range(len(of), len(neighbours)):
-            if not indices & set(neighbours[agent].tolist()):
-                indices.add(agent)
-        nearest = _nearest(neighbours, np.array(sorted(indices)))
+            if not there & set(neighbours[agent].tolist()):
+                there.add(agent)
+        indices |= there
+        nearest = _nearest(neighbours, np.array(sorted(there), dtype=np.int64))
         of = np.concatenate([of, nearest[len(of) :]])
-    chosen, weights = np.array(sorted(indices)), stages[-1].counts + 1
-    bound = bounded_independent_set(stages[-1], weights)[1]
+    last = stages[-1][0]
+    chosen, weights = np.array(sorted(indices)), last.counts + 1
+    bound = bounded_independent_set(last, weights)[1]
     return Centres(frozen(chosen), frozen(of), int(weights[chosen].sum()), bound)
 
 

@@ -41,6 +41,9 @@ from coopbandits.network.agent_sets import (
 from coopbandits.network.independent_set import heavy_independent_set
 from coopbandits.network.sparse_rows import SparseRows
 
+Stage = tuple[SparseRows, Sequence[int]]
+"""A network's growth: who hears whom then, and who had left."""
+
 IMPROVED_AGENTS = 5_000
 """The largest component whose cover is improved on after it is built."""
 REGROUP_EFFORT = 600_000
@@ -92,33 +95,44 @@ def cover_by_cliques(neighbours: SparseRows) -> CliqueCover:
     return _cover_of(neighbours, labels, lower_bound)
 
 
-def extended_cover(cover: CliqueCover, stages: Sequence[SparseRows]) -> CliqueCover:
+def extended_cover(cover: CliqueCover, stages: Sequence[Stage]) -> CliqueCover:
     """Let newcomers into the cliques of before, which stay: who hears whom only grows.
 
-    A newcomer joins the largest clique of which it hears all, and all hear it; of equal ones the
-    first; else it is its own.
+    A newcomer joins the clique of which it hears all, and all hear it, with the most members that
+    are there; of equal ones the first; else it is its own.
 
     Args:
         cover: Of the agents of before, who keep their numbers.
-        stages: Who hears whom, each time that some joined; symmetric, nobody in its own row.
+        stages: Who hears whom, symmetric, nobody in its own row, and who had left, each time that
+            some joined.
     """
     labels: list[int] = cover.labels.tolist()
     sizes = [len(clique) for clique in cover.cliques]
-    for neighbours in stages:
+    for neighbours, absent in stages:
+        there = [*sizes]
+        for agent in absent:
+            there[labels[agent]] -= 1
         for agent in range(len(labels), len(neighbours)):
             heard: dict[int, int] = {}
             for other in neighbours[agent].tolist():
                 if other < agent:
                     heard[labels[other]] = heard.get(labels[other], 0) + 1
-            fitting = [clique for clique, count in heard.items() if count == sizes[clique]]
-            joined = min(fitting, key=lambda clique: (-sizes[clique], clique), default=len(sizes))
-            if not fitting:
+            places = [
+                (-there[clique], clique)
+                for clique, count in heard.items()
+                if count == sizes[clique] and there[clique]
+            ]
+            joined = min(places)[1] if places else len(sizes)
+            if not places:
                 sizes.append(0)
+                there.append(0)
             labels.append(joined)
             sizes[joined] += 1
-    ones = np.ones(len(stages[-1]), dtype=np.int64)
-    independent = heavy_independent_set(stages[-1], ones, enough=len(sizes))
-    return _cover_of(stages[-1], np.array(labels), len(independent))
+            there[joined] += 1
+    last = stages[-1][0]
+    ones = np.ones(len(last), dtype=np.int64)
+    independent = heavy_independent_set(last, ones, enough=len(sizes))
+    return _cover_of(last, np.array(labels), len(independent))
 
 
 def _cover_of(neighbours: SparseRows, labels: IntArray, lower_bound: int) -> CliqueCover:

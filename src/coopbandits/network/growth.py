@@ -33,7 +33,9 @@ def with_agents(network: "Network", agents: Any, edges: Any) -> "Network":
         raise NetworkError(
             f"the agents of this network have names; name the newcomers, got {short(agents)}"
         )
-    listed = as_names([agents] if isinstance(agents, str) else list(agents))
+    if isinstance(agents, set | frozenset):
+        agents = sorted(agents, key=str)  # a set has no order of its own
+    listed = as_names([agents] if isinstance(agents, str) else agents)
     back = {network.names[v]: v for v in left if network.names[v] in listed}
     new = [name for name in listed if name not in back]
     if new and names is None:
@@ -119,7 +121,7 @@ def _grown(
         raise NetworkError(f"the edge ({i}, {j}) is there already; give new edges only")
     whole, ever = network.whole, _joined(padded(network.whole.arcs), added)
     if len(whole) < count or whole.arcs != ever:
-        whole = make(ever, network.directed, names, (), None, whole)
+        whole = make(ever, network.directed, names, (), None, whole, (), left)
     return _next(network, _joined(room.arcs, added), left, whole)
 
 
@@ -131,7 +133,8 @@ def _next(
     ancestors = tuple(dict.fromkeys((*network.ancestors, network.fingerprint)))
     make = type(network)._made
     if not left and arcs == whole.arcs:  # all there ever was is there
-        return make(arcs, network.directed, names, (), None, whole.before, ancestors)
+        past = whole.before, ancestors, whole.absent
+        return make(arcs, network.directed, names, (), None, *past)
     return make(arcs, network.directed, names, left, whole, None, ancestors)
 
 

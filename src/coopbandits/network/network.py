@@ -27,7 +27,7 @@ from coopbandits.arrays import (
 from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.network import generators, growth
 from coopbandits.network.centres import Centres, choose_centres, extended_centres
-from coopbandits.network.clique_cover import CliqueCover, cover_by_cliques, extended_cover
+from coopbandits.network.clique_cover import CliqueCover, Stage, cover_by_cliques, extended_cover
 from coopbandits.network.diameter import diameter_of
 from coopbandits.network.edges import LARGEST_NETWORK, of_edges, of_frame, of_graph
 from coopbandits.network.lags import Lags
@@ -85,9 +85,11 @@ class Network:
         whole: "Network | None" = None,
         before: "Network | None" = None,
         ancestors: tuple[str, ...] = (),
+        absent: tuple[int, ...] = (),
     ) -> None:
         self._arcs, self._directed, self._names = arcs, directed, names
         self._left, self._whole, self._before, self._ancestors = left, whole, before, ancestors
+        self._absent = absent
         self._lags: dict[int, Lags] = {}
         self._clique_covers: dict[int, CliqueCover] = {}
         self._centres: dict[int, Centres] = {}
@@ -115,7 +117,8 @@ class Network:
         chain: list[tuple[Any, ...]] = []
         network: Network | None = self.whole
         while network is not None:
-            chain.append((network._arcs, network._directed, network._names, network._ancestors))
+            facts = network._arcs, network._directed, network._names, network._ancestors
+            chain.append((*facts, network._absent))
             network = network._before
         own = (self._arcs, self._left, self._ancestors) if self._whole is not None else None
         return _rebuilt, (chain[::-1], own)
@@ -277,11 +280,18 @@ class Network:
         """The whole network before the last that joined; None if there was none."""
         return self._before
 
+    @property
+    def absent(self) -> tuple[int, ...]:
+        """Of a whole network: who had left when the last joined, whom no newcomer joins."""
+        return self._absent
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of agents, names, edges and of what it grew out of, in any process (version 2)."""
         kind = "arcs" if self._directed else "edges"
         head = f"2,{len(self)},{kind},{self._left},{self._names}"
+        if self._absent:
+            head += f",{self._absent}"
         past = [one.fingerprint for one in (self._whole, self._before) if one is not None]
         digest = sha256("|".join([head, *past]).encode())
         for array in (self._arcs.starts, self._arcs.agents):
@@ -335,7 +345,7 @@ class Network:
 
         _, labels = connected_components(self._arcs.matrix(), directed=False)
         order = np.argsort(labels, kind="stable")
-        parts = np.split(order, np.cumsum(np.bincount(labels))[:-1])
+        parts = map(frozen, np.split(order, np.cumsum(np.bincount(labels))[:-1]))
         return tuple(sorted(parts, key=lambda members: int(members[0])))
 
     def neighbours(self, agent: int | str) -> IntArray:
@@ -391,14 +401,15 @@ class Network:
             )
         return whole._centres[gamma]
 
-    def _since(
-        self, ttl: int, done: "Callable[[Network], bool]"
-    ) -> "tuple[Network, list[SparseRows]]":
-        """Return the last network before that is done, or the first, and who heard whom since."""
-        stages: list[SparseRows] = []
+    def _since(self, ttl: int, done: "Callable[[Network], bool]") -> "tuple[Network, list[Stage]]":
+        """Return the last network before that is done, or the first, and each growth since.
+
+        Each is who hears whom, and who had left.
+        """
+        stages: list[Stage] = []
         network = self
         while network._before is not None and not done(network):
-            stages.append(network._mutual(ttl))
+            stages.append((network._mutual(ttl), network._absent))
             network = network._before
         return network, stages[::-1]
 
@@ -457,13 +468,15 @@ def as_network(value: Any) -> Network:
 def _rebuilt(chain: list[tuple[Any, ...]], own: tuple[Any, ...] | None) -> Network:
     """Make the networks that one grew out of, the oldest first, and it itself."""
     whole: Network | None = None
-    for arcs, directed, names, ancestors in chain:
-        whole = Network._made(arcs, directed, names, (), None, whole, ancestors)
-        assert whole.fingerprint  # each rests on that of the one before
+    for arcs, directed, names, ancestors, absent in chain:
+        frozen(arcs.starts), frozen(arcs.agents)  # what was pickled can be written to
+        whole = Network._made(arcs, directed, names, (), None, whole, ancestors, absent)
+        _ = whole.fingerprint  # each rests on that of the one before
     assert whole is not None
     if own is None:
         return whole
     arcs, left, ancestors = own
+    frozen(arcs.starts), frozen(arcs.agents)
     return Network._made(arcs, whole.directed, whole._names, left, whole, None, ancestors)
 
 

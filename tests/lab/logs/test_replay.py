@@ -193,3 +193,13 @@ def test_what_a_log_cannot_support_is_refused():
         replay_policy([], cb.LinUCB())
     with pytest.raises(ParameterError, match="level must be"):
         replay_policy(log, cb.LinUCB(), level=95)
+
+
+def test_a_network_of_other_names_than_the_logs_is_refused():
+    named = cb.Network.from_edges([("a", "b")], names=["a", "b", "c"])
+    problem = cb.problems.clustered_linear(named, dim=2, actions=2, clusters=[0, 0, 1])
+    log = logged(problem, 40)
+    for names in (["c", "b", "a"], ["x", "y", "z"]):
+        other = cb.Network.from_edges([], names=names)
+        with pytest.raises(NetworkError, match="expected the same names in the same order"):
+            replay_policy(log, cb.LinUCB(), network=other)

@@ -108,6 +108,12 @@ def replay_policy(
     as_log(log)
     alone = Network.from_edges([], agents=log.agents, names=log.names)
     among = alone if network is None else as_network(network)
+    if log.names is not None and among.is_named and log.names != among.names:
+        raise NetworkError(
+            f"the log's agents are {short(list(log.names))}, the network's "
+            f"{short(list(among.names))}; expected the same names in the same order: "
+            "read_log(path, network=) puts them so"
+        )
     owners = np.bincount(log.owners, minlength=len(among))
     if len(owners) != len(among) or owners.min() == 0:
         raise NetworkError(
