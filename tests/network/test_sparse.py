@@ -192,3 +192,12 @@ def test_what_agents_hear_does_not_fit_is_refused_before_the_start():
     policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=problem.similarity, ttl=3)
     with pytest.raises(cb.errors.ParameterError, match="above memory_limit"):
         cb.play(problem, policy, rounds=3, memory_limit=1e7)
+
+
+def test_an_estimate_that_compares_all_agents_is_refused_before_the_start():
+    network = cb.Network.barabasi_albert(6_000, 3, seed=0)
+    problem = cb.problems.clustered_linear(network, dim=2, clusters=np.arange(6_000) % 4)
+    embedding = cb.similarity.MeanEmbedding(0.5, rank=2)
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=embedding)
+    with pytest.raises(cb.errors.ParameterError, match="above memory_limit"):
+        cb.play(problem, policy, rounds=3, memory_limit=5e8)

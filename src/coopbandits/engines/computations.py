@@ -112,7 +112,14 @@ class Case:
         learner = None if estimator is None else estimator.learner
         several = getattr(learner, "hypotheses", 1)
         parts = min(N, getattr(learner, "parts", N))
-        return float(cells * max(rank + 4, several * (parts + 4) * (several > 1)))
+        return self.compared + float(cells * max(rank + 4, several * (parts + 4) * (several > 1)))
+
+    @property
+    def compared(self) -> float:
+        """How many numbers a learner takes that compares all agents that were heard from."""
+        estimator = self.plan.estimator
+        arrays = 0 if estimator is None else getattr(estimator.learner, "compared", 0)
+        return arrays * float(self.V) ** 2
 
     @property
     def sums_bytes(self) -> float:
@@ -189,7 +196,9 @@ COMPUTATIONS = (
         ("exact",),
         applies=lambda case: True,
         # of several hypotheses all but a few are ruled out by the time that factors are large
-        memory=lambda case: float(4.0 * ((case.sources * case.decided) ** 2).sum()),
+        memory=lambda case: (
+            float(4.0 * ((case.sources * case.decided) ** 2).sum()) + 8.0 * case.compared
+        ),
         # as above; factoring anew at a growing number of observations doubles it
         work=lambda case: float(
             (

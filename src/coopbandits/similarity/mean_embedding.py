@@ -110,6 +110,8 @@ class EmbeddingLearner:
     similarity: MeanEmbedding
     kernel: Kernel
     basis: Basis
+    # how many arrays of numbers for all pairs of agents an estimate takes
+    compared: ClassVar[int] = 3
 
     def attached(self, dim: int) -> int:
         """How many numbers go with a context of d numbers in a message."""
