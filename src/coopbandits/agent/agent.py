@@ -35,6 +35,7 @@ from coopbandits.agent.factor_beliefs import FactorBeliefs
 from coopbandits.agent.identity import check_present
 from coopbandits.agent.inbox import Inbox
 from coopbandits.agent.outbox import Outbox
+from coopbandits.agent.prediction import Prediction
 from coopbandits.agent.statistics_beliefs import StatisticsBeliefs
 from coopbandits.arrays import (
     Array,
@@ -73,7 +74,8 @@ class Decision:
 
     `mean`, `std` and `width` are those of the chosen action; None where the policy asks no
     posterior (an agent that follows its centre, or acts at random by design). `index` is None where
-    `context` is a point of a continuum.
+    `context` is a point of a continuum. `scores` holds mean, σ and upper bound of every offered
+    action; None where no posterior is asked, and on a continuum.
     """
 
     id: int
@@ -82,6 +84,7 @@ class Decision:
     mean: float | None
     std: float | None
     width: float | None
+    scores: Prediction | None = None
 
 
 class Agent:
@@ -200,7 +203,7 @@ class Agent:
         self._open[self._round] = context, attachments.newest
         if self._outbox is not None:
             self._outbox.decided(self._round, choice.facts[1])
-        return Decision(self._round, choice.index, context, *choice.facts)
+        return Decision(self._round, choice.index, context, *choice.facts, choice.scores)
 
     @overload
     def preview(self, contexts: DecisionSet) -> Array: ...
@@ -222,9 +225,16 @@ class Agent:
         self._rng.bit_generator.state = used
         return choice.context if choice.index is None else choice.index
 
-    def reward(self, decision: int, y: float) -> list[News]:
-        """Learn what a decision brought, and return what to send to `recipients`."""
+    def reward(self, decision: int | Decision, y: float) -> list[News]:
+        """Learn what a decision brought, and return what to send to `recipients`.
+
+        Args:
+            decision: What `decide` returned, or its id.
+            y: The reward.
+        """
         value = as_reward(y)
+        if isinstance(decision, Decision):
+            decision = decision.id
         if not is_whole(decision):
             raise LocalProtocolError(
                 f"a decision's id is a whole number, as decision.id is; got {short(decision)}"

@@ -4,7 +4,7 @@ From a finite set the row that its act rates best, from a continuum the best poi
 (`continuum.py`); at random, or after its leader, where its act says so.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from coopbandits.act import Act, best_rows, defined, draws, rated
 from coopbandits.agent.attachments import Attachments
 from coopbandits.agent.beliefs import Beliefs
 from coopbandits.agent.continuum import best_point
+from coopbandits.agent.prediction import Prediction
 from coopbandits.arrays import Array, check_size
 from coopbandits.decision_sets import DecisionSet
 from coopbandits.gp.covariances import drawn
@@ -24,11 +25,16 @@ Offered = Array | DecisionSet
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen: a row of what was offered, or a point; its context; mean, std and width."""
+    """What was chosen: a row of what was offered, or a point; its context; mean, std and width.
+
+    `scores` is what was believed of all that was offered; None where no posterior was asked or a
+    continuum was offered.
+    """
 
     index: int | None
     context: Array
     facts: tuple[float | None, float | None, float | None] = (None, None, None)
+    scores: Prediction | None = None
 
 
 def dimension(offered: Offered) -> int:
@@ -101,7 +107,8 @@ def judged(
         index = int(best_rows(defined(scores), np.zeros(1, dtype=np.int64), np.array([len(X)]))[0])
         if not knows:
             index = int(rng.integers(len(X)))
-        return _choice(index, X[index], belief, width, index)
+        choice = _choice(index, X[index], belief, width, index)
+        return replace(choice, scores=Prediction.of(belief, width))
     _, width = rate(belief)
     if knows:
         X = best_point(offered, beliefs, attached, policy.act, float(width[0]), rng)[None, :]
