@@ -48,6 +48,7 @@ def all_engines(problem, policy, seed, rounds=12):
         other = cb.play(problem, policy, rounds=rounds, seed=seed, engine=engine)
         assert (exact.engine, other.engine) == ("exact", engine)
         np.testing.assert_array_equal(exact.actions, other.actions)
+        np.testing.assert_array_equal(exact.propensities, other.propensities)
         np.testing.assert_array_equal(exact.messages, other.messages)
         np.testing.assert_array_equal(exact.bytes, other.bytes)
         assert [t for t, _ in exact.estimates] == [t for t, _ in other.estimates]

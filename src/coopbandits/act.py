@@ -1,16 +1,26 @@
 """How do I act? From beliefs at the offered actions, or a centre's arm, to a choice.
 
 An act that also has `slopes(mean, std, width)`, the derivatives of its score by mean and by σ,
-chooses from a continuum too.
+chooses from a continuum too. `Explore` goes around any act; what else asks for a policy's act finds
+the answers of the act within.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import CAME_LATER, Array, BoolArray, IntArray, as_choice, as_count
-from coopbandits.errors import LocalProtocolError, NonFiniteError
+from coopbandits.arrays import (
+    CAME_LATER,
+    Array,
+    BoolArray,
+    IntArray,
+    as_choice,
+    as_count,
+    as_not_negative,
+    short,
+)
+from coopbandits.errors import LocalProtocolError, NonFiniteError, ParameterError
 from coopbandits.gp.posterior import Belief
 from coopbandits.network import Network
 from coopbandits.width import Width
@@ -18,14 +28,20 @@ from coopbandits.width import Width
 # Bounds this close are a tie, relative to the best where that is above 1: different but correct
 # arithmetic must not flip a decision.
 TIE = 1e-9
+# So many functions may be drawn for one decision.
+_MOST_SAMPLES = 10_000
+
+Number = TypeVar("Number", float, Array)
 
 
 @runtime_checkable
 class Act(Protocol):
     """An answer to: how do I act?"""
 
-    judges: ClassVar[bool]
-    """Whether agents look at a posterior at all."""
+    @property
+    def judges(self) -> bool:
+        """Whether agents look at a posterior at all; a class variable will do."""
+        ...
 
     def score(self, mean: Array, std: Array, width: Array) -> Array:
         """Rate m offered actions; the best rated is chosen.
@@ -78,10 +94,22 @@ class Sample(_Independent):
     All offered actions are rated by one joint draw from N(mean, w²Σ), Σ their posterior covariance.
     With w = 1 and λ the variance of Gaussian noise that is the Bayesian posterior itself, so an
     action is taken with the probability that it is the best; docs/widths.md has other w.
+
+    One draw does not tell how likely its best action was. With M = `samples` > 1 functions are
+    drawn, and the best action of one of them, any with the same probability, is taken. Its law is
+    that of one draw, and given the M functions the action has probability (how many of them it is
+    the best of)/M: the propensity of the decision. On a continuum one function is drawn whatever M.
+
+    Args:
+        samples: M.
     """
 
+    samples: int = field(default=1, metadata=CAME_LATER)
     judges: ClassVar[bool] = True
     draws: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "samples", as_count(self.samples, "samples", most=_MOST_SAMPLES))
 
     def score(self, mean: Array, std: Array, width: Array) -> Array:
         """Return the drawn function's values, given a draw from N(0, Σ) in place of σ."""
@@ -174,9 +202,101 @@ class FollowCentre:
         return nearest
 
 
+@dataclass(frozen=True, slots=True)
+class Explore:
+    """Do what another act does, and now and then anything: ε-greedy around any act.
+
+    With probability `share` any offered action is taken, each with the same probability, else what
+    `act` chooses. So every one of K actions has a propensity of at least share/K, which a log needs
+    if the value of other policies is to be estimated from it:
+
+        p(a) = (1 − share)·p_act(a) + share/K.
+
+    On a continuum a point of the set is drawn uniformly, and there is no propensity.
+
+    Args:
+        act: What is done otherwise; no `Explore` itself.
+        share: In [0, 1).
+    """
+
+    act: Act = UpperBound()
+    share: float = 0.05
+
+    def __post_init__(self) -> None:
+        if isinstance(self.act, type | Explore) or not isinstance(self.act, Act):
+            raise ParameterError(
+                f"act={short(self.act)}; expected the act to explore around, such as "
+                "coopbandits.act.UpperBound(), which explores not yet"
+            )
+        share = as_not_negative(self.share, "share")
+        if share >= 1:
+            raise ParameterError(
+                f"share={share:g}; expected a number in [0, 1): with 1 nothing but chance would "
+                "decide, for which there is coopbandits.act.AtRandom()"
+            )
+        object.__setattr__(self, "share", share)
+
+    @property
+    def judges(self) -> bool:
+        """Whether the act within looks at a posterior."""
+        return self.act.judges
+
+    @property
+    def draws(self) -> bool:
+        """Whether the act within rates actions by a joint draw."""
+        return draws(self.act)
+
+    @property
+    def slopes(self) -> Any:
+        """The slopes of the act within; None if it has none."""
+        return getattr(self.act, "slopes", None)
+
+    def score(self, mean: Array, std: Array, width: Array) -> Array:
+        """Rate as the act within does."""
+        return self.act.score(mean, std, width)
+
+    def leaders(self, network: Network, ttl: int) -> IntArray:
+        """Tell whom each agent follows, as the act within does."""
+        return self.act.leaders(network, ttl)
+
+    def follow(self, arm: Array, offered: Array) -> int:
+        """Follow as the act within does."""
+        return self.act.follow(arm, offered)
+
+
+def within(act: Act) -> Act:
+    """Return the act that is explored around; the act itself where nothing is explored."""
+    return act.act if isinstance(act, Explore) else act
+
+
 def draws(act: Act) -> bool:
     """Tell whether an act rates actions by a joint draw in place of σ."""
     return bool(getattr(act, "draws", False))
+
+
+def normals(act: Act, actions: int, rng: np.random.Generator) -> Array:
+    """Draw what a joint draw at K actions is made of: (K,), or (K, M) for M functions."""
+    inner = within(act)
+    if isinstance(inner, Sample) and inner.samples > 1:
+        return rng.standard_normal((inner.samples, actions)).T
+    return rng.standard_normal(actions)
+
+
+def explores(act: Act, rng: np.random.Generator) -> bool:
+    """Tell whether an agent takes any action, now that it has chosen one."""
+    return isinstance(act, Explore) and bool(rng.random() < act.share)
+
+
+def propensity(act: Act, chance: Number, actions: Any) -> Number:
+    """Return with which probability an action is taken.
+
+    Args:
+        act: How the agent acts.
+        chance: With which probability the act within takes this action; NaN if that is not known.
+        actions: K, how many were offered; as `chance`, a number or (n,).
+    """
+    share = act.share if isinstance(act, Explore) else 0.0
+    return (1.0 - share) * chance + share / actions
 
 
 def _all_apart_alike(points: Array) -> bool:
@@ -210,6 +330,23 @@ def best_rows(scores: Array, starts: IntArray, sizes: IntArray) -> IntArray:
     return starts + first_best(padded)
 
 
+def chosen_rows(
+    scores: Array, starts: IntArray, sizes: IntArray, which: IntArray
+) -> tuple[IntArray, Array]:
+    """Return the row that each agent takes, and how likely each row was: (V,), (M,).
+
+    Args:
+        scores: (M,) of the agents' rows, one agent after the other; (M, S) by S drawn functions.
+        starts: (V,) each agent's first row.
+        sizes: (V,) how many it has.
+        which: (V,) by which of the S functions it decides.
+    """
+    columns = scores if scores.ndim == 2 else scores[:, None]
+    best = np.array([best_rows(column, starts, sizes) for column in columns.T])
+    chance = np.bincount(best.ravel(), minlength=len(scores)) / len(best)
+    return best[which, np.arange(len(starts))], chance
+
+
 def rated(
     act: Act,
     width: Width,
@@ -227,10 +364,13 @@ def rated(
         belief: At the queries.
         ridge: λ.
         union_bound: (m,) for how many agents the width must hold at once.
-        drawn: (m,) a joint draw from N(0, Σ), in place of σ, where the act draws.
+        drawn: (m,) a joint draw from N(0, Σ), in place of σ, where the act draws; of S draws,
+            (m, S), each is scored.
     """
     w = width.factor(logdet=belief.logdet, count=belief.count, ridge=ridge, agents=union_bound)
-    return act.score(belief.mean, belief.std if drawn is None else drawn, w), w
+    if drawn is None or drawn.ndim == 1:
+        return act.score(belief.mean, belief.std if drawn is None else drawn, w), w
+    return act.score(belief.mean[:, None], drawn, w[:, None]), w
 
 
 def defined(numbers: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coopbandits.act import Act
+from coopbandits.act import Act, Explore
 from coopbandits.arms import ActiveDimensions
 from coopbandits.arrays import (
     CAME_LATER,
@@ -148,6 +148,14 @@ class Policy:
     def named(self, name: str) -> "Policy":
         """Return the same policy under another name, for tables and figures."""
         return replace(self, name=name)
+
+    def exploring(self, share: float = 0.05) -> "Policy":
+        """Return the policy whose agents take any offered action with probability `share`.
+
+        Every action has a known propensity then, and a log of it tells the value of other policies
+        (`coopbandits.act.Explore`).
+        """
+        return replace(self, act=Explore(self.act, share))
 
     @property
     def fingerprint(self) -> str:

@@ -26,6 +26,7 @@ from coopbandits.engines import (
     LAZINESS,
     Algorithm,
     Engine,
+    KnowsPropensities,
     Simulation,
     continuum_engine,
     engine_for,
@@ -57,6 +58,8 @@ class Run:
             away, which costs it no regret and brings it no reward; `POINT` on a continuum, where
             `contexts` says what was chosen.
         rewards: (T, V).
+        propensities: (T, V) with which probability each action was taken (`Decision.propensity`);
+            NaN where that is not known, or an agent was away.
         messages: (T,) messages that were sent over an edge in each round, copies included.
         bytes: (T,) their size.
         delivered: (T,) messages that arrived in each round: all that were sent, unless `links=`
@@ -76,6 +79,7 @@ class Run:
     regret: Array
     actions: IntArray
     rewards: Array
+    propensities: Array
     messages: IntArray
     bytes: IntArray
     delivered: IntArray
@@ -189,7 +193,7 @@ def play(
     listens = player.listens
     sources = listens if isinstance(listens, SparseRows) else SparseRows.of_matrix(listens)
     shape = (T, len(problem.network))
-    regret, rewards = np.empty(shape), np.empty(shape)
+    regret, rewards, propensities = np.empty(shape), np.empty(shape), np.full(shape, np.nan)
     actions = np.empty(shape, dtype=np.int64)
     contexts: list[Array] = []
     traffic = np.zeros((T, 6), dtype=np.int64)
@@ -200,6 +204,8 @@ def play(
         regret[t - 1] = np.where(there, outcome.best - outcome.expected, 0.0)
         rewards[t - 1] = np.where(there, outcome.rewards, 0.0)
         actions[t - 1] = np.where(there, outcome.actions, AWAY)
+        if isinstance(player, KnowsPropensities):
+            propensities[t - 1] = player.propensities
         contexts += [] if outcome.contexts is None else [outcome.contexts]
         sent, size = player.traffic(t)
         traffic[t - 1, :3] = sent, size, sent
@@ -216,6 +222,7 @@ def play(
         regret=frozen(regret),
         actions=frozen(actions),
         rewards=frozen(rewards),
+        propensities=frozen(propensities),
         messages=frozen(messages),
         bytes=frozen(sizes),
         delivered=frozen(delivered),
@@ -393,8 +400,8 @@ def _player(
 
 
 def _check_record(rounds: int, agents: int, dim: int, memory_limit: float) -> None:
-    """Refuse a run whose record takes too many bytes: regrets, rewards, actions and contexts."""
-    needed = 8.0 * rounds * (agents * (4 + dim) + 6)
+    """Refuse a run whose record takes too many bytes: its arrays (T, V), and contexts."""
+    needed = 8.0 * rounds * (agents * (5 + dim) + 6)
     if needed > memory_limit:
         raise ParameterError(
             f"the record of {rounds} rounds of {agents} agents needs about {needed / 1e9:,.1f} GB, "

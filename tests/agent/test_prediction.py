@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.act import AtRandom, Sample, UpperBound
+from coopbandits.act import AtRandom, Explore, Sample, UpperBound
 from coopbandits.errors import LocalProtocolError
 from reference import formulas
 
@@ -14,7 +14,7 @@ ALONE = cb.Network.path(1)
 RBF = cb.kernels.RBF()
 
 
-@pytest.mark.parametrize("act", [UpperBound(), Sample()], ids=repr)
+@pytest.mark.parametrize("act", [UpperBound(), Sample(), Sample(4), Explore(share=0.5)], ids=repr)
 def test_scores_are_the_papers_posterior_at_every_action(rng, act):
     policy = dataclasses.replace(cb.KernelUCB(kernel=RBF, eta=0.8, ridge=0.3), act=act)
     agent, X, y = policy.agent(0, ALONE), rng.normal(size=(6, 2)), rng.normal(size=6)
@@ -22,7 +22,7 @@ def test_scores_are_the_papers_posterior_at_every_action(rng, act):
         agent.observe(x, reward)
     offered = rng.normal(size=(5, 2))
     mean, variance = formulas.posterior(RBF(X, X), RBF(X, offered), np.ones(5), y, 0.3)
-    for _ in range(6):
+    for _ in range(6):  # explored or not
         decision = agent.decide(offered)
         scores, at = decision.scores, decision.index
         np.testing.assert_allclose(scores.mean, mean, atol=1e-10)

@@ -107,14 +107,17 @@ class Model:
             bounds.append(f_hat + w * s)
         return lowest_best(bounds)
 
-    def best_of_draw(self, D: np.ndarray, width: Width, rng: np.random.Generator) -> int:
-        """In place of line 7: the argmax of one joint draw from N(f̂, w²Σ)."""
+    def best_of_draws(
+        self, D: np.ndarray, width: Width, rng: np.random.Generator, samples: int = 1
+    ) -> list[int]:
+        """In place of line 7: the argmax of each joint draw from N(f̂, w²Σ)."""
         X, y, mine = np.array(self.X), np.array(self.y), [self.v] * len(D)
         kappa = self.kernel(self.agents, X, mine, D)
         f_hat = kappa.T @ self.K_inv @ y
         covariance = self.kernel(mine, D, mine, D) - kappa.T @ self.K_inv @ kappa
-        w, z = width(self.K, self.ridge, self.v), rng.standard_normal(len(D))
-        return lowest_best(list(f_hat + w * symmetric_root(covariance) @ z))
+        w, root = width(self.K, self.ridge, self.v), symmetric_root(covariance)
+        draws = [rng.standard_normal(len(D)) for _ in range(samples)]
+        return [lowest_best(list(f_hat + w * root @ z)) for z in draws]
 
 
 def symmetric_root(A: np.ndarray) -> np.ndarray:
@@ -145,22 +148,64 @@ def cooperate(
     Algorithm 1 with `accepts` = same clique (l. 20), Algorithm 2 with `accepts` = always. With
     `draws` they act on a draw from the posterior.
     """
+    actions, sent, _ = cooperate_and_explore(
+        world,
+        neighbours,
+        accepts,
+        kernel,
+        ttl=ttl,
+        ridge=ridge,
+        width=width,
+        rounds=rounds,
+        seed=seed,
+        samples=1 if draws else 0,
+    )
+    return actions, sent
+
+
+def cooperate_and_explore(
+    world: World,
+    neighbours: list[list[int]],
+    accepts: Callable[[int, int], bool],
+    kernel: Kernel,
+    *,
+    ttl: int,
+    ridge: float,
+    width: Width,
+    rounds: int,
+    seed: int,
+    samples: int = 0,
+    share: float | None = None,
+) -> tuple[np.ndarray, list[int], np.ndarray]:
+    """Return actions, messages sent in each round, and how likely each action was.
+
+    `samples` draws from the posterior, of which one is acted on; 0 for upper bounds. After that
+    choice any action is taken with probability `share`. One draw does not tell: NaN.
+    """
     V = len(neighbours)
     rngs = [np.random.default_rng(np.random.SeedSequence([seed, v])) for v in range(V)]
     models = [Model(v, kernel, ridge) for v in range(V)]
     post = Post(neighbours, ttl)
     actions = np.empty((rounds, V), dtype=int)
+    likely = np.empty((rounds, V))
     for t in range(1, rounds + 1):
         buffers: list[list[tuple[int, np.ndarray, float]]] = [[] for _ in range(V)]
         for v in range(V):
             D, rewards = world(t, v)
             if t == 1:  # l. 4-8
                 a = int(rngs[v].integers(len(D)))
-            elif draws:
-                a = models[v].best_of_draw(D, width, rngs[v])
+                p = {b: 1 / len(D) for b in range(len(D))}
+            elif samples:
+                best = models[v].best_of_draws(D, width, rngs[v], samples)
+                a = best[rngs[v].integers(samples)] if samples > 1 else best[0]
+                p = {b: best.count(b) / samples if samples > 1 else np.nan for b in range(len(D))}
             else:
                 a = models[v].best(D, width)
+                p = {b: float(b == a) for b in range(len(D))}
+            if share is not None and rngs[v].random() < share:
+                a = int(rngs[v].integers(len(D)))
             actions[t - 1, v] = a
+            likely[t - 1, v] = p[a] if share is None else (1 - share) * p[a] + share / len(D)
             buffers[v].append((v, D[a], rewards[a]))  # l. 15
             post.send(v, Mail(t, v, D[a], rewards[a], ttl))  # l. 17-18
         for v, mails in enumerate(post.deliver()):  # l. 19-23
@@ -170,7 +215,7 @@ def cooperate(
         for v in range(V):
             for origin, x, y in buffers[v]:  # l. 24-32
                 models[v].add(origin, x, y)
-    return actions, post.sent
+    return actions, post.sent, likely
 
 
 def distribute(

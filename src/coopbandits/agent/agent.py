@@ -26,7 +26,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from coopbandits.act import FollowCentre, agent_rng
+from coopbandits.act import FollowCentre, agent_rng, within
 from coopbandits.agent import snapshot
 from coopbandits.agent.attachments import Attachments
 from coopbandits.agent.beliefs import Beliefs
@@ -74,8 +74,13 @@ class Decision:
 
     `mean`, `std` and `width` are those of the chosen action; None where the policy asks no
     posterior (an agent that follows its centre, or acts at random by design). `index` is None where
-    `context` is a point of a continuum. `scores` holds mean, σ and upper bound of every offered
-    action; None where no posterior is asked, and on a continuum.
+    `context` is a point of a continuum.
+
+    `propensity` is the probability with which this action was taken, given all that the agent knew:
+    1 where nothing was left to chance, else what `act.Explore`, `act.Sample(samples=…)` or a choice
+    at random make of it. None on a continuum, and for a single posterior draw, which does not tell
+    its own probability. `scores` holds mean, σ and upper bound of every offered action; None where
+    no posterior is asked, and on a continuum.
     """
 
     id: int
@@ -84,6 +89,7 @@ class Decision:
     mean: float | None
     std: float | None
     width: float | None
+    propensity: float | None = None
     scores: Prediction | None = None
 
 
@@ -117,7 +123,7 @@ class Agent:
         self._leader = int(self._plan.leaders[self.agent])
         self._arm: Observation | None = None  # the leader's last
         self._arm_came = 0  # the own round in which it came
-        act = policy.act
+        act = within(policy.act)
         self._patience = act.patience if isinstance(act, FollowCentre) else None
 
     def __repr__(self) -> str:
@@ -203,7 +209,9 @@ class Agent:
         self._open[self._round] = context, attachments.newest
         if self._outbox is not None:
             self._outbox.decided(self._round, choice.facts[1])
-        return Decision(self._round, choice.index, context, *choice.facts, choice.scores)
+        return Decision(
+            self._round, choice.index, context, *choice.facts, choice.propensity, choice.scores
+        )
 
     @overload
     def preview(self, contexts: DecisionSet) -> Array: ...
@@ -378,10 +386,10 @@ class Agent:
         """Choose by chance, by the leader's arm or by the posterior."""
         self._settle_dimension(dimension(offered))
         if not self.policy.act.judges:
-            return at_random(offered, self._rng)
+            return at_random(self.policy.act, offered, self._rng)
         silent = self._patience is not None and self._round - self._arm_came > self._patience
         if self._arm is not None and not silent:
-            return followed(self.policy.act, self._arm.context, offered)
+            return followed(self.policy.act, self._arm.context, offered, self._rng)
         self._learn()
         assert self._beliefs is not None
         return judged(

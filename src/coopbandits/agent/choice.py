@@ -1,14 +1,25 @@
 """How does an agent choose, once it has made something of what it has heard?
 
 From a finite set the row that its act rates best, from a continuum the best point that is found
-(`continuum.py`); at random, or after its leader, where its act says so.
+(`continuum.py`); at random, or after its leader, where its act says so. An act that explores may
+then take any other. A choice from a finite set knows its probability, where the act can tell.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopbandits.act import Act, best_rows, defined, draws, rated
+from coopbandits.act import (
+    Act,
+    chosen_rows,
+    defined,
+    draws,
+    explores,
+    normals,
+    propensity,
+    rated,
+)
 from coopbandits.agent.attachments import Attachments
 from coopbandits.agent.beliefs import Beliefs
 from coopbandits.agent.continuum import best_point
@@ -27,13 +38,14 @@ Offered = Array | DecisionSet
 class Choice:
     """What was chosen: a row of what was offered, or a point; its context; mean, std and width.
 
-    `scores` is what was believed of all that was offered; None where no posterior was asked or a
-    continuum was offered.
+    `propensity` is its probability, None where that is not known; `scores` what was believed of all
+    that was offered, None where no posterior was asked or a continuum was offered.
     """
 
     index: int | None
     context: Array
     facts: tuple[float | None, float | None, float | None] = (None, None, None)
+    propensity: float | None = None
     scores: Prediction | None = None
 
 
@@ -42,22 +54,22 @@ def dimension(offered: Offered) -> int:
     return int(offered.shape[1]) if isinstance(offered, np.ndarray) else offered.dim
 
 
-def at_random(offered: Offered, rng: np.random.Generator) -> Choice:
+def at_random(act: Act, offered: Offered, rng: np.random.Generator) -> Choice:
     """Choose any action, each with the same probability."""
     if isinstance(offered, np.ndarray):
         index = int(rng.integers(len(offered)))
-        return Choice(index, offered[index])
-    return Choice(None, offered.sample(rng, 1)[0])
+        return _chosen(act, offered, index, _uniform(offered), rng)
+    return Choice(None, _explored(act, offered, offered.sample(rng, 1)[0], rng))
 
 
-def followed(act: Act, arm: Array, offered: Offered) -> Choice:
+def followed(act: Act, arm: Array, offered: Offered, rng: np.random.Generator) -> Choice:
     """Choose after a leader's arm: (d,)."""
     if isinstance(offered, np.ndarray):
         index = act.follow(arm, offered)
-        return Choice(index, offered[index])
+        return _chosen(act, offered, index, _certain(offered, index), rng)
     nearest = offered.nearest(arm)
     act.follow(arm, nearest[None, :])  # an act that refuses what is not the arm raises here
-    return Choice(None, nearest)
+    return Choice(None, _explored(act, offered, nearest, rng))
 
 
 def judged(
@@ -101,22 +113,62 @@ def judged(
         deviations = None
         if knows and draws(policy.act):
             assert belief.covariance is not None
-            prior, normals = plan.prior.diagonal(agents, X), rng.standard_normal(len(X))
-            deviations = drawn(belief.covariance, prior, agents, normals)
+            prior, z = plan.prior.diagonal(agents, X), normals(policy.act, len(X), rng)
+            deviations = drawn(belief.covariance, prior, agents, z)
         scores, width = rate(belief, deviations)
-        index = int(best_rows(defined(scores), np.zeros(1, dtype=np.int64), np.array([len(X)]))[0])
+        index, chance = _best(defined(scores), rng)
         if not knows:
-            index = int(rng.integers(len(X)))
-        choice = _choice(index, X[index], belief, width, index)
-        return replace(choice, scores=Prediction.of(belief, width))
+            index, chance = int(rng.integers(len(X))), _uniform(X)
+        elif draws(policy.act) and scores.ndim == 1:  # one draw does not tell
+            chance = np.full(len(X), np.nan)
+        choice = _chosen(policy.act, X, index, chance, rng)
+        assert choice.index is not None
+        facts, scored = _facts(belief, width, choice.index), Prediction.of(belief, width)
+        return replace(choice, facts=facts, scores=scored)
     _, width = rate(belief)
     if knows:
         X = best_point(offered, beliefs, attached, policy.act, float(width[0]), rng)[None, :]
-        belief = beliefs.predict(X, attached)
+    found = X[0]
+    point = _explored(policy.act, offered, found, rng)
+    if knows or point is not found:
+        belief = beliefs.predict(point[None, :], attached)
         _, width = rate(belief)
-    return _choice(None, X[0], belief, width, 0)
+    return Choice(None, point, _facts(belief, width, 0))
 
 
-def _choice(index: int | None, context: Array, belief: Belief, width: Array, at: int) -> Choice:
+def _best(scores: Array, rng: np.random.Generator) -> tuple[int, Array]:
+    """Return the best rated of K actions, and how likely each was: (K,) or (K, M) -> (K,)."""
+    drawn_by = [rng.integers(scores.shape[1]) if scores.ndim == 2 else 0]
+    first, sizes = np.zeros(1, dtype=np.int64), np.array([len(scores)])
+    rows, chance = chosen_rows(scores, first, sizes, np.array(drawn_by))
+    return int(rows[0]), chance
+
+
+def _uniform(offered: Array) -> Array:
+    return np.full(len(offered), 1.0 / len(offered))
+
+
+def _certain(offered: Array, index: int) -> Array:
+    chance = np.zeros(len(offered))
+    chance[index] = 1.0
+    return chance
+
+
+def _chosen(
+    act: Act, offered: Array, index: int, chance: Array, rng: np.random.Generator
+) -> Choice:
+    """Take what was chosen with known chances, (K,), or any action where the act explores."""
+    if explores(act, rng):
+        index = int(rng.integers(len(offered)))
+    taken = propensity(act, float(chance[index]), len(offered))
+    return Choice(index, offered[index], propensity=None if math.isnan(taken) else taken)
+
+
+def _explored(act: Act, offered: DecisionSet, point: Array, rng: np.random.Generator) -> Array:
+    """Take a point, or any of its set where the act explores: (d,)."""
+    return offered.sample(rng, 1)[0] if explores(act, rng) else point
+
+
+def _facts(belief: Belief, width: Array, at: int) -> tuple[float, float, float]:
     mean, std, w = defined(np.array([belief.mean[at], belief.std[at], width[at]])).tolist()
-    return Choice(index, context, (mean, std, w))
+    return mean, std, w

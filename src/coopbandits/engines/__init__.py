@@ -17,7 +17,7 @@ from dataclasses import replace
 from coopbandits.arrays import Array, short
 from coopbandits.engines.by_lags import ByLags
 from coopbandits.engines.computations import Case, Computation, computation_of
-from coopbandits.engines.engine import Algorithm, Engine, Simulation
+from coopbandits.engines.engine import Algorithm, Engine, KnowsPropensities, Simulation
 from coopbandits.engines.exchange import Exchange
 from coopbandits.engines.lazy import LAZINESS
 from coopbandits.errors import ParameterError
@@ -34,6 +34,7 @@ __all__ = [
     "LAZINESS",
     "Algorithm",
     "Engine",
+    "KnowsPropensities",
     "Simulation",
     "applies",
     "continuum_engine",

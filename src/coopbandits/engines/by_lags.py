@@ -9,8 +9,19 @@ from typing import Protocol
 
 import numpy as np
 
-from coopbandits.act import FollowCentre, agent_rng, best_rows, draws, rated
-from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.act import (
+    Explore,
+    FollowCentre,
+    agent_rng,
+    chosen_rows,
+    draws,
+    explores,
+    normals,
+    propensity,
+    rated,
+    within,
+)
+from coopbandits.arrays import Array, BoolArray, IntArray, check_size
 from coopbandits.features import Basis
 from coopbandits.gp.compositions import refusal
 from coopbandits.gp.covariances import drawn
@@ -156,7 +167,11 @@ class _Rngs(dict[int, np.random.Generator]):
 
 
 class ByLags:
-    """Takes all decisions from a lag matrix."""
+    """Takes all decisions from a lag matrix.
+
+    Attributes:
+        propensities: (V,) with which probability each agent took its last action; NaN if unknown.
+    """
 
     def __init__(
         self,
@@ -178,6 +193,7 @@ class ByLags:
         # beliefs about features take these; who follows a leader asks for its context
         asked = basis is None or bool((self._plan.leaders >= 0).any())
         self._record = Record(self._plan, rounds, dim, contexts=asked)
+        self.propensities: Array = np.full(self._V, np.nan)
         self._messages = transmissions(self._plan.carrier, policy.ttl, rounds)
         self._message_size = message_size(dim, self._plan.attached(dim))
 
@@ -187,9 +203,10 @@ class ByLags:
             raise refusal(offer.contexts, self._policy.ridge)
         agents = np.arange(self._V)
         rows = np.empty(len(agents), dtype=np.int64)
+        self.propensities = np.empty(len(agents))
         for turn in agents[:, None] if self._plan.in_turn else agents[None, :]:
             asked = self._asked(offer)
-            rows[turn] = self._choose(t, offer, asked, turn)
+            rows[turn], self.propensities[turn] = self._choose(t, offer, asked, turn)
             self._record.add(t, turn, offer, rows, asked)
         return rows
 
@@ -215,22 +232,33 @@ class ByLags:
             return self._record.asked(offer)
         return self._basis.features(self._policy.kernel, offer.contexts)
 
-    def _choose(self, t: int, offer: Round, asked: Array, turn: IntArray) -> IntArray:
-        """Choose a row for each agent of this turn."""
-        chosen = np.full(self._V, -1)
+    def _choose(self, t: int, offer: Round, asked: Array, turn: IntArray) -> tuple[IntArray, Array]:
+        """Choose a row for each of the n agents of this turn, with its probability: (n,), (n,)."""
+        act, chosen, chance = self._policy.act, np.full(self._V, -1), np.zeros(len(offer.agents))
         follows = self._plan.leader_lags < t
         if follows[turn].any():
             followers = turn[follows[turn]]
             chosen[followers] = self._follow(t, offer, followers)
-        if self._policy.act.judges and self._record.turns:
+            chance[chosen[followers]] = 1.0
+        if act.judges and self._record.turns:
             judging = np.zeros(len(chosen), dtype=np.bool_)
             judging[turn] = ~follows[turn]
             belief = self._believe(t, offer, asked, judging)
             knows = judging & (belief.count[offer.starts] > 0)
-            chosen[knows] = self._rated(offer, belief, knows)[knows]
+            best, likely = self._rated(offer, belief, knows)
+            chosen[knows] = best[knows]
+            theirs = knows[offer.agents]
+            chance[theirs] = likely[theirs]
         for v in turn[chosen[turn] < 0].tolist():  # knows nothing, or acts at random
-            chosen[v] = offer.starts[v] + self._rngs[v].integers(offer.sizes[v])
-        return chosen[turn]
+            start, size = offer.starts[v], offer.sizes[v]
+            chosen[v] = start + self._rngs[v].integers(size)
+            chance[start : start + size] = 1.0 / size
+        if isinstance(act, Explore):
+            for v in turn.tolist():
+                if explores(act, self._rngs[v]):
+                    chosen[v] = offer.starts[v] + self._rngs[v].integers(offer.sizes[v])
+        rows = chosen[turn]
+        return rows, propensity(act, chance[rows], offer.sizes[turn])
 
     def _believe(self, t: int, offer: Round, asked: Array, judging: BoolArray) -> Belief:
         """Learn what has arrived, and ask."""
@@ -240,17 +268,32 @@ class ByLags:
             return belief
         return belief.with_residual(self._plan.prior, offer.agents, offer.contexts, asked)
 
-    def _rated(self, offer: Round, belief: Belief, knows: BoolArray) -> IntArray:
-        """Return the row that each agent rates best: (V,), right for those that know something."""
+    def _rated(self, offer: Round, belief: Belief, knows: BoolArray) -> tuple[IntArray, Array]:
+        """Return the row that each agent rates best, and how likely each row was: (V,), (M,).
+
+        Right for those that know something.
+        """
         policy, agents, deviations = self._policy, offer.agents, None
+        which = np.zeros(self._V, dtype=np.int64)
         if draws(policy.act):
             assert belief.covariance is not None
-            normals = np.zeros(len(agents))
+            z: Array = np.zeros(len(agents))
             for v in np.flatnonzero(knows).tolist():
                 start, size = offer.starts[v], offer.sizes[v]
-                normals[start : start + size] = self._rngs[v].standard_normal(size)
+                own = normals(policy.act, size, self._rngs[v])
+                if own.ndim > z.ndim:
+                    check_size(
+                        len(agents),
+                        own.shape[1],
+                        what=f"{own.shape[1]:,} draws at {len(agents):,} actions",
+                        advice="take fewer samples, or a smaller network",
+                    )
+                    z = np.zeros((len(agents), own.shape[1]))
+                z[start : start + size] = own
+                if own.ndim == 2:
+                    which[v] = self._rngs[v].integers(own.shape[1])
             prior = self._plan.prior.diagonal(agents, offer.contexts)
-            deviations = drawn(belief.covariance, prior, agents, normals)
+            deviations = drawn(belief.covariance, prior, agents, z)
         scores, _ = rated(
             policy.act,
             policy.width,
@@ -259,11 +302,13 @@ class ByLags:
             union_bound=self._plan.union_bound[agents],
             drawn=deviations,
         )
-        return best_rows(scores, offer.starts, offer.sizes)
+        rows, chance = chosen_rows(scores, offer.starts, offer.sizes, which)
+        one_draw = draws(policy.act) and scores.ndim == 1  # which does not tell
+        return rows, np.full(len(scores), np.nan) if one_draw else chance
 
     def _follow(self, t: int, offer: Round, followers: IntArray) -> IntArray:
         """Choose what is nearest to the last arm that each follower has heard of: (F,)."""
-        act = self._policy.act
+        act = within(self._policy.act)
         before = t - 1 - self._plan.leader_lags[followers].astype(np.int64)
         dim = offer.contexts.shape[1]
         arms = self._record.observed[before, self._plan.leaders[followers], :dim]

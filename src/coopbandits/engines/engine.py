@@ -45,6 +45,16 @@ class Engine(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsPropensities(Protocol):
+    """An engine that also knows how likely its agents' last choices were."""
+
+    @property
+    def propensities(self) -> Array:
+        """(V,) of the last round; NaN where it is not known, or the agent was away."""
+        ...
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Simulation:
     """What an algorithm is told before the first round.

@@ -24,6 +24,10 @@ class Exchange:
 
     An agent that is away decides nothing and hears nothing; what it was about to hand on waits for
     it.
+
+    Attributes:
+        propensities: (V,) with which probability each agent took its last action; NaN if unknown,
+            and for the away.
     """
 
     name = "messages"
@@ -42,6 +46,7 @@ class Exchange:
         self._there: BoolArray = np.ones(len(network), dtype=np.bool_)
         self._onward: list[tuple[int, News]] = []  # what agents hand on in the next round
         self._forgotten = 0
+        self.propensities: Array = np.full(len(network), np.nan)
 
     def play(self, t: int, offer: Round) -> IntArray:
         """Choose a row of the offer for each agent, and learn its reward: (V,), −1 for the away."""
@@ -52,6 +57,8 @@ class Exchange:
             start = int(offer.starts[v])
             decision = agent.decide(offer.contexts[start : start + offer.sizes[v]])
             assert decision.index is not None
+            if decision.propensity is not None:
+                self.propensities[v] = decision.propensity
             rows[v] = start + decision.index
             return agent.reward(decision.id, float(offer.rewards[rows[v]]))
 
@@ -81,6 +88,7 @@ class Exchange:
     def _exchange(self, t: int, pull: Callable[[int], list[News]]) -> None:
         """Let all agents that are there pull, and all messages in the air cross one edge."""
         before, self._there = self._there, self._wire.begin(t)
+        self.propensities = np.full(len(self._agents), np.nan)
         if self._forgets:
             for back in np.flatnonzero(self._there & ~before):
                 self._forget(int(back))

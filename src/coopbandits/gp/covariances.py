@@ -31,6 +31,8 @@ def own_products(Z: Array, agents: IntArray) -> Array:
 def drawn(covariance: Array, prior: Array, agents: IntArray, normals: Array) -> Array:
     r"""Draw from N(0, Σ) for each agent's queries: (m, K), (m,), (m,), (m,) -> (m,).
 
+    Or S times, independently: (m, S) -> (m, S).
+
     With Σ = Q diag(s) Qᵀ the draw is Σ^½ z = Q diag(√s) Qᵀz: of all roots of Σ the symmetric one
     is unique and continuous. A Cholesky factor is not: where Σ is singular, as for repeated
     contexts or more actions than features, rounding would decide its columns, and engines whose Σ
@@ -46,7 +48,8 @@ def drawn(covariance: Array, prior: Array, agents: IntArray, normals: Array) -> 
         agents: Whose they are.
         normals: z, standard normal.
     """
-    deviations = np.empty(len(normals))
+    columns = normals.reshape(len(normals), -1)
+    deviations = np.empty(columns.shape)
     blocks = own_rows(agents)
     for K in {len(rows) for rows in blocks}:
         rows = np.array([rows for rows in blocks if len(rows) == K])
@@ -55,6 +58,6 @@ def drawn(covariance: Array, prior: Array, agents: IntArray, normals: Array) -> 
         lost = _FLOOR * prior[rows].max(axis=1, keepdims=True)
         # a context without any variance, as 0 under a linear kernel, has s = τ = 0
         root = s / np.sqrt(np.maximum(s + lost, np.finfo(np.float64).tiny))
-        turned = (normals[rows][:, None, :] @ Q)[:, 0, :]
-        deviations[rows] = (Q @ (root * turned)[..., None])[..., 0]
-    return deviations
+        turned = columns[rows].swapaxes(1, 2) @ Q
+        deviations[rows] = Q @ (root[:, None, :] * turned).swapaxes(1, 2)
+    return deviations.reshape(normals.shape)

@@ -21,11 +21,13 @@ def CoopKernelTS(
     compose: str = "hadamard",
     features: Basis | None = None,
     say: Say | None = None,
+    samples: int = 1,
 ) -> Policy:
     r"""Coop-KernelTS: argmax of one draw from N(F̂_v, (η²/λ)·Σ_v), given the clique's observations.
 
     η = √λ is the Bayesian posterior for Gaussian noise of variance λ. No regret bound is proven
     here. K_z is learnt by `Evidence` unless a similarity is given.
+    With `samples` > 1 decisions know their propensity (`act.Sample`).
     """
     return Policy(
         name="Coop-KernelTS",
@@ -33,7 +35,7 @@ def CoopKernelTS(
         listen=Clique(),
         similarity=Evidence() if similarity is None else similarity,
         width=chosen_width(eta, width),
-        act=Sample(),
+        act=Sample(samples),
         ttl=ttl,
         ridge=ridge,
         features=features,

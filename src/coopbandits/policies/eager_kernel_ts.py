@@ -21,10 +21,12 @@ def EagerKernelTS(
     compose: str = "hadamard",
     features: Basis | None = None,
     say: Say | None = None,
+    samples: int = 1,
 ) -> Policy:
     r"""Eager-KernelTS: Coop-KernelTS on the whole γ-neighbourhood's observations.
 
     No regret bound is known. K_z is learnt by `Evidence` unless a similarity is given.
+    With `samples` > 1 decisions know their propensity (`act.Sample`).
     """
     return Policy(
         name="Eager-KernelTS",
@@ -32,7 +34,7 @@ def EagerKernelTS(
         listen=Neighbourhood(),
         similarity=Evidence() if similarity is None else similarity,
         width=chosen_width(eta, width),
-        act=Sample(),
+        act=Sample(samples),
         ttl=ttl,
         ridge=ridge,
         features=features,

@@ -16,10 +16,12 @@ def KernelTS(
     width: Width | None = None,
     ridge: float = 1.0,
     features: Basis | None = None,
+    samples: int = 1,
 ) -> Policy:
     r"""KernelTS: argmax of one draw from N(mean, (η²/λ)·Σ).
 
     With `width=InformationGain(…)` it is GP-TS on a finite set; its v is IGP-UCB's β at δ/2.
+    With `samples` > 1 decisions know their propensity (`act.Sample`).
     """
     return Policy(
         name="KernelTS",
@@ -27,7 +29,7 @@ def KernelTS(
         listen=Myself(),
         similarity=Alone(),
         width=chosen_width(eta, width),
-        act=Sample(),
+        act=Sample(samples),
         ridge=ridge,
         features=features,
     )

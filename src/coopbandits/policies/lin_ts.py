@@ -15,10 +15,12 @@ def LinTS(
     width: Width | None = None,
     ridge: float = 1.0,
     features: Basis | None = None,
+    samples: int = 1,
 ) -> Policy:
     r"""LinTS with pooled arms: argmax θ̃ᵀx, θ̃ ~ N(θ̂, η²A⁻¹), A = λI + Σxxᵀ.
 
     Its v is η. It is KernelTS with the linear kernel.
+    With `samples` > 1 decisions know their propensity (`act.Sample`).
     """
     return Policy(
         name="LinTS",
@@ -26,7 +28,7 @@ def LinTS(
         listen=Myself(),
         similarity=Alone(),
         width=chosen_width(eta, width),
-        act=Sample(),
+        act=Sample(samples),
         ridge=ridge,
         features=features,
     )

@@ -96,7 +96,7 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
             cb.listen, "Myself", "Clique", "Neighbourhood", "Centre", "Everyone"
         ),
         "say": _public(cb.say, "Everything", "WhenUncertain", "WhenItPays", "Sums"),
-        "act": _public(cb.act, "UpperBound", "Sample", "FollowCentre", "AtRandom"),
+        "act": _public(cb.act, "UpperBound", "Sample", "FollowCentre", "AtRandom", "Explore"),
         "decision_set": _public(cb, "Box", "Polytope"),
     }  # fmt: skip
 
