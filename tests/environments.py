@@ -31,6 +31,7 @@ EVERY = {
     "clustered_linear": lambda: {"problem": cb.problems.clustered_linear(NETWORK, dim=3)},
     "kernel": lambda: {"problem": cb.problems.kernel(NETWORK, dim=3, actions=5)},
     "fully_cooperative": lambda: {"problem": cb.problems.fully_cooperative(NETWORK, dim=3)},
+    "changing": lambda: {"problem": cb.problems.changing(NETWORK, kind="jump", at=4, dim=3)},
     "functions": lambda: {"problem": own_functions(lambda t, v, rng: rng.normal(size=(4, 3)))},
     "functions, ragged": lambda: {"problem": own_functions(ragged_sets), "most_actions": 5},
     "arms": lambda: {"problem": cb.problems.arms(NETWORK, dim=3)},

@@ -10,6 +10,7 @@ import numpy as np
 from coopbandits.arrays import Array, IntArray, as_count
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.gp.network_kernel import DenseKernel, NetworkKernel, dense
+from coopbandits.problems.changing import Changing
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Simulated
 from coopbandits.run import MOST_SHOWN, Run
@@ -39,7 +40,10 @@ class SimilarityRow:
 
 
 def similarity_table(
-    run: Run, truth: Simulated | Continuum | Array, *, rounds: Sequence[int] | None = None
+    run: Run,
+    truth: Simulated | Changing | Continuum | Array,
+    *,
+    rounds: Sequence[int] | None = None,
 ) -> list[SimilarityRow]:
     """Compare a run's K_z with the true one.
 
@@ -60,7 +64,7 @@ def similarity_table(
 
 def similarity_figure(
     run: Run,
-    truth: Simulated | Continuum | Array,
+    truth: Simulated | Changing | Continuum | Array,
     *,
     rounds: Sequence[int] | None = None,
     title: str = "",
@@ -143,9 +147,9 @@ def _draw_course(axis: Any, table: list[SimilarityRow], T: int) -> None:
     axis.legend(frameon=False, loc="center right")
 
 
-def _kernel(truth: Simulated | Continuum | Array, V: int) -> NetworkKernel:
+def _kernel(truth: Simulated | Changing | Continuum | Array, V: int) -> NetworkKernel:
     kernel: NetworkKernel
-    if isinstance(truth, Simulated | Continuum):
+    if isinstance(truth, Simulated | Changing | Continuum):
         if truth.similarity is None:
             raise ParameterError(f"{truth!r} does not know its true K_z; give it as a matrix")
         kernel = network_kernel(truth.similarity, truth.network)

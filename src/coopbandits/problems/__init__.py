@@ -1,6 +1,7 @@
 """What do agents face? The paper's setups, on finite sets and on continua, and a user's own."""
 
 from coopbandits.problems.arms import arms
+from coopbandits.problems.changing import Changing, changing
 from coopbandits.problems.clustered_linear import clustered_linear
 from coopbandits.problems.continuum import (
     Continuum,
@@ -18,6 +19,7 @@ from coopbandits.problems.table import Recorded, table
 
 __all__ = [
     "Bernoulli",
+    "Changing",
     "Continuum",
     "ContinuumRound",
     "Gaussian",
@@ -29,6 +31,7 @@ __all__ = [
     "Simulated",
     "Uniform",
     "arms",
+    "changing",
     "clustered_linear",
     "continuum",
     "continuum_functions",

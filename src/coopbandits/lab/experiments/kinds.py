@@ -12,7 +12,7 @@ import inspect
 import pathlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
 import coopbandits as cb
@@ -69,8 +69,10 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
             "file": load_network,
         },
         "problem": {
-            name: getattr(cb.problems, name)
-            for name in ("clustered_linear", "kernel", "fully_cooperative", "arms", "continuum")
+            **_public(
+                cb.problems, "clustered_linear", "kernel", "fully_cooperative", "arms", "continuum",
+            ),
+            "changing": _by_change(cb.problems.changing),
         },
         "policy": {
             **{name: getattr(policies, name) for name in policies.__all__},
@@ -110,6 +112,23 @@ def room_of(maker: Callable[..., Any], key: str) -> str:
 
 def _public(room: Any, *names: str) -> dict[str, Callable[..., Any]]:
     return {name: getattr(room, name) for name in names}
+
+
+def _by_change(maker: Callable[..., Any]) -> Callable[..., Any]:
+    """Call a maker's argument `kind` by the name `change`: a table's `kind` names the maker."""
+
+    @wraps(maker)
+    def made(*, change: str, **others: Any) -> Any:
+        return maker(kind=change, **others)
+
+    signature = inspect.signature(maker)
+    named = [
+        parameter.replace(name="change") if parameter.name == "kind" else parameter
+        for parameter in signature.parameters.values()
+    ]
+    made.__signature__ = signature.replace(parameters=named)  # type: ignore[attr-defined]
+    made.__annotations__ = {**maker.__annotations__, "change": maker.__annotations__["kind"]}
+    return made
 
 
 def make_network(table: Table, path: Path, world: World) -> Network:

@@ -13,6 +13,7 @@ from coopbandits.lab.experiments.experiment import Experiment, Task
 from coopbandits.lab.experiments.kinds import Mistake
 from coopbandits.lab.similarity import similarity_table
 from coopbandits.policy import Policy
+from coopbandits.problems.changing import Changing
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Simulated
 from coopbandits.run import MOST_SHOWN, Run, play
@@ -99,7 +100,9 @@ def _worth(
     """Compare a learnt K_z with the truth, at up to 30 rounds; the matrices of the first trial."""
     none = np.empty((0, 5)), np.empty((0, 0)), np.empty((0, 0))
     learns = isinstance(policy, Policy) and isinstance(policy.similarity, Learnt)
-    if not learns or not isinstance(problem, Simulated | Continuum) or problem.similarity is None:
+    if not learns or not isinstance(problem, Simulated | Changing | Continuum):
+        return none
+    if problem.similarity is None:
         return none
     T = len(run.regret)
     rounds = np.unique(np.round(np.geomspace(1, T, min(T, 30))).astype(np.int64))
