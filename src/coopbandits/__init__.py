@@ -37,8 +37,10 @@ if TYPE_CHECKING:  # what `_HOMES` loads, for type checkers
     from coopbandits.baselines import (
         CLUB as CLUB,
         ConsensusUCB as ConsensusUCB,
+        DiscountedLinUCB as DiscountedLinUCB,
         DisKernelUCB as DisKernelUCB,
         HLinUCB as HLinUCB,
+        SlidingWindowLinUCB as SlidingWindowLinUCB,
         SupKernelUCB as SupKernelUCB,
     )
     from coopbandits.decision_sets import Box as Box, Polytope as Polytope
@@ -91,7 +93,9 @@ _HOMES = {
     "CLUB": "baselines",
     "ConsensusUCB": "baselines",
     "DisKernelUCB": "baselines",
+    "DiscountedLinUCB": "baselines",
     "HLinUCB": "baselines",
+    "SlidingWindowLinUCB": "baselines",
     "SupKernelUCB": "baselines",
     "Box": "decision_sets",
     "Polytope": "decision_sets",

@@ -1,4 +1,4 @@
-"""What SupKernelUCB, DisKernelUCB and H-LinUCB all do, as every policy does."""
+"""What baselines of independent agents and of servers all do, as every policy does."""
 
 import dataclasses
 
@@ -18,11 +18,15 @@ MADE = {
     "SupKernelUCB": cb.SupKernelUCB(kernel=RBF),
     "DisKernelUCB": cb.DisKernelUCB(kernel=RBF),
     "HLinUCB": cb.HLinUCB(dissimilarity=0.3),
+    "SlidingWindowLinUCB": cb.SlidingWindowLinUCB(window=3),
+    "DiscountedLinUCB": cb.DiscountedLinUCB(discount=0.8),
 }
 TABLES = {
     "SupKernelUCB": {"kernel": "RBF", "eta": 0.5},
     "DisKernelUCB": {"kernel": {"kind": "RBF", "lengthscale": 2.0}, "threshold": 2},
     "HLinUCB": {"dissimilarity": 0.1, "keep": True, "width": "SelfNormalised"},
+    "SlidingWindowLinUCB": {"window": 20, "eta": 0.3},
+    "DiscountedLinUCB": {"discount": 0.95, "noise": 0.2},
 }
 
 
@@ -73,7 +77,7 @@ class TestEveryBaseline:
 
     def test_contexts_that_leave_no_digits_are_refused(self, name):
         algorithm = MADE[name]
-        if name != "HLinUCB":
+        if hasattr(algorithm, "kernel"):
             algorithm = dataclasses.replace(algorithm, kernel=cb.kernels.Linear())
         problem = cb.problems.table(
             cb.Network.path(2), np.full((2, 2, 3, 2), 1e6), np.ones((2, 2, 3))

@@ -26,17 +26,23 @@ MADE = {
     "CLUB": (cb.CLUB(), ragged),
     "ConsensusUCB": (cb.ConsensusUCB(), one_set),
     "DisKernelUCB": (cb.DisKernelUCB(kernel=RBF), ragged),
+    "DiscountedLinUCB": (cb.DiscountedLinUCB(discount=0.9), ragged),
     "HLinUCB": (cb.HLinUCB(dissimilarity=0.1), one_set),
+    "SlidingWindowLinUCB": (cb.SlidingWindowLinUCB(window=4), ragged),
     "SupKernelUCB": (cb.SupKernelUCB(kernel=RBF), ragged),
 }
 # what an experiment must say of it
 TABLES = {
     "DisKernelUCB": {"kernel": "RBF"},
+    "DiscountedLinUCB": {"discount": 0.9},
     "HLinUCB": {"dissimilarity": 0.1},
+    "SlidingWindowLinUCB": {"window": 4},
     "SupKernelUCB": {"kernel": "RBF"},
 }
 # these send when it pays, or never; the same ones are told T before they start
 AT_TIMES = {"DisKernelUCB", "HLinUCB", "SupKernelUCB"}
+# these are independent agents, who send nothing
+NEVER = {"DiscountedLinUCB", "SlidingWindowLinUCB"}
 
 
 def test_every_algorithm_is_under_contract_public_and_can_be_named_by_an_experiment():
@@ -70,7 +76,8 @@ class TestEveryAlgorithm:
         sizes = np.array([problem.round(t, 5).sizes for t in range(1, 7)])
         assert run.regret.shape == run.actions.shape == run.rewards.shape == (6, 9)
         assert ((run.actions >= 0) & (run.actions < sizes)).all()
-        assert (run.messages > 0).all() or name in AT_TIMES
+        assert (run.messages > 0).all() or name in AT_TIMES | NEVER
+        assert name not in NEVER or run.messages.sum() == 0
         sent = run.messages > 0
         assert (run.bytes[sent] > 8 * run.messages[sent]).all()
         assert (run.bytes[~sent] == 0).all()

@@ -3,7 +3,17 @@
 from coopbandits.baselines.club import CLUB
 from coopbandits.baselines.consensus_ucb import ConsensusUCB
 from coopbandits.baselines.dis_kernel_ucb import DisKernelUCB
+from coopbandits.baselines.discounted_lin_ucb import DiscountedLinUCB
 from coopbandits.baselines.h_lin_ucb import HLinUCB
+from coopbandits.baselines.sliding_window_lin_ucb import SlidingWindowLinUCB
 from coopbandits.baselines.sup_kernel_ucb import SupKernelUCB
 
-__all__ = ["CLUB", "ConsensusUCB", "DisKernelUCB", "HLinUCB", "SupKernelUCB"]
+__all__ = [
+    "CLUB",
+    "ConsensusUCB",
+    "DisKernelUCB",
+    "DiscountedLinUCB",
+    "HLinUCB",
+    "SlidingWindowLinUCB",
+    "SupKernelUCB",
+]

@@ -28,10 +28,12 @@ from coopbandits.arrays import (
     as_not_negative,
     as_positive,
 )
+from coopbandits.baselines.linear import regressed
 from coopbandits.baselines.offers import check_contexts, take
 from coopbandits.baselines.server import Server, as_threshold
 from coopbandits.baselines.settings import Named, as_name, settled_width
 from coopbandits.engines import Simulation
+from coopbandits.gp.posterior import deviation
 from coopbandits.kernels import Linear
 from coopbandits.problems.problem import Round
 from coopbandits.width import Width
@@ -203,15 +205,9 @@ class HLinPlayer:
     def _believe(self, offer: Round) -> tuple[Array, Array, Array]:
         """Return mean and ‖x‖ of each row of an offer (M,), and log det(I + K/λ) (V,)."""
         S, b = self.common.S + self._own.S, self.common.b + self._own.b
-        A = S + self._algorithm.ridge * np.eye(self._dim)
-        column = np.arange(len(offer.agents)) - offer.starts[offer.agents]
-        padded = np.zeros((len(b), self._dim, 1 + int(offer.sizes.max())))
-        padded[:, :, 0] = b
-        padded[offer.agents, :, 1 + column] = offer.contexts
-        solved = np.linalg.solve(A, padded)
-        mean = np.einsum("md,md->m", offer.contexts, solved[offer.agents, :, 0])
-        squared = np.einsum("md,md->m", offer.contexts, solved[offer.agents, :, 1 + column])
-        return mean, np.sqrt(np.maximum(squared, 0.0)), self._logdets(S)
+        mean, solved = regressed(S, b, self._algorithm.ridge, offer)
+        squared = np.einsum("md,md->m", offer.contexts, solved)
+        return mean, deviation(squared), self._logdets(S)
 
     def _logdets(self, S: Array) -> Array:
         """Return log det(I + S/λ) of each: (V, d, d) -> (V,)."""

@@ -1,12 +1,12 @@
 """Are an algorithm's settings sound, and does its run fit into memory?"""
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
-from coopbandits.arrays import short
+from coopbandits.arrays import as_not_negative, as_positive, short
 from coopbandits.engines import Simulation
 from coopbandits.errors import ParameterError
-from coopbandits.width import SelfNormalised, Width, chosen_width
+from coopbandits.width import SelfNormalised, Width, as_delta, chosen_width
 
 
 def settled_width(eta: float | None, width: Width | None) -> Width:
@@ -20,6 +20,20 @@ def settled_width(eta: float | None, width: Width | None) -> Width:
     if eta is None and width is None:
         return SelfNormalised()
     return chosen_width(eta, width)
+
+
+def settle_bound(algorithm: Any) -> None:
+    """Check λ, B, R, δ and η, which bear the same names in all that have them."""
+    settled = {
+        "ridge": as_positive(algorithm.ridge, "ridge"),
+        "norm": as_not_negative(algorithm.norm, "norm"),
+        "noise": as_not_negative(algorithm.noise, "noise"),
+        "delta": as_delta(algorithm.delta),
+    }
+    if algorithm.eta is not None:
+        settled["eta"] = as_not_negative(algorithm.eta, "eta")
+    for field, value in settled.items():
+        object.__setattr__(algorithm, field, value)
 
 
 class Named:

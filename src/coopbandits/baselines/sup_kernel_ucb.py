@@ -19,14 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.act import TIE
-from coopbandits.arrays import Array, BoolArray, IntArray, as_not_negative, as_positive
+from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.baselines.offers import check_contexts, pick
-from coopbandits.baselines.settings import Named, as_name, check_memory
+from coopbandits.baselines.settings import Named, as_name, check_memory, settle_bound
 from coopbandits.baselines.side_by_side import SideBySide
 from coopbandits.engines import Simulation
 from coopbandits.kernels import Kernel, as_kernel
 from coopbandits.problems.problem import Round
-from coopbandits.width import as_delta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,16 +61,7 @@ class SupKernelUCB(Named):
     def __post_init__(self) -> None:
         as_kernel(self.kernel)
         as_name(self.name)
-        settled = {
-            "ridge": as_positive(self.ridge, "ridge"),
-            "norm": as_not_negative(self.norm, "norm"),
-            "noise": as_not_negative(self.noise, "noise"),
-            "delta": as_delta(self.delta),
-        }
-        if self.eta is not None:
-            settled["eta"] = as_not_negative(self.eta, "eta")
-        for field, value in settled.items():
-            object.__setattr__(self, field, value)
+        settle_bound(self)
 
     def width(self, actions: int, rounds: int) -> float:
         """Return w, the factor of σ, for K offered actions and T rounds."""
