@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # what `_HOMES` loads, for type checkers
         SlidingWindowLinUCB as SlidingWindowLinUCB,
         SupKernelUCB as SupKernelUCB,
     )
+    from coopbandits.comparison import Comparison as Comparison, compare as compare
     from coopbandits.decision_sets import Box as Box, Polytope as Polytope
     from coopbandits.network import Network as Network
     from coopbandits.policies import (
@@ -97,6 +98,8 @@ _HOMES = {
     "HLinUCB": "baselines",
     "SlidingWindowLinUCB": "baselines",
     "SupKernelUCB": "baselines",
+    "Comparison": "comparison",
+    "compare": "comparison",
     "Box": "decision_sets",
     "Polytope": "decision_sets",
     "Network": "network",

@@ -4,11 +4,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from coopbandits.comparison import Mean
 from coopbandits.lab.experiments.experiment import experiment_of
 from coopbandits.lab.experiments.figures import drawn, regret_figure
 from coopbandits.lab.experiments.reproduce import paper_experiment
 from coopbandits.lab.experiments.runner import run_experiment
-from coopbandits.lab.experiments.summary import Mean, summaries
+from coopbandits.lab.experiments.summary import summaries
 from lab_small import small
 
 

@@ -4,7 +4,7 @@ from scipy import stats
 
 from coopbandits.lab.experiments.experiment import Cell, experiment_of
 from coopbandits.lab.experiments.runner import run_experiment
-from coopbandits.lab.experiments.summary import mean_of, slope, summaries
+from coopbandits.lab.experiments.summary import slope, summaries
 from lab_small import small
 
 
@@ -12,17 +12,6 @@ from lab_small import small
 def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("summary") / "run"
     return run_experiment(experiment_of(small(trials=4)), folder, workers=1)
-
-
-def test_intervals_are_students_over_trials(rng):
-    values = rng.normal(size=(7, 3))
-    mean, half = mean_of(values)
-    low, high = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
-    assert np.allclose([mean - half, mean + half], [low, high])
-
-
-def test_one_trial_has_no_interval():
-    assert np.isnan(mean_of(np.ones((1, 2)))[1]).all()
 
 
 def test_differences_are_paired_by_seed(store):

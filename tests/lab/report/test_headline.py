@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from coopbandits.comparison import Mean
 from coopbandits.lab.experiments.experiment import Cell
 from coopbandits.lab.experiments.store import Store
-from coopbandits.lab.experiments.summary import Mean, Summary
+from coopbandits.lab.experiments.summary import Summary
 from coopbandits.lab.report.headline import finding, headline
 
 

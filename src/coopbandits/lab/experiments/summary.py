@@ -5,24 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
+from coopbandits.comparison import Mean, mean_of
 from coopbandits.lab.experiments.experiment import Cell
 from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.trial import Record
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean and half of its 95% interval (Student's t over trials; NaN for one trial)."""
-
-    value: float
-    half: float
-
-    def __str__(self) -> str:
-        # a mean has as many decimals as its interval has meaning
-        digits = 1 if abs(self.value) >= 100 else 2
-        if np.isnan(self.half):
-            return f"{self.value:.{digits}f}"
-        return f"{self.value:.{digits}f} ± {self.half:.{digits}f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,18 +47,6 @@ class Summary:
     milliseconds: float
     worth: Array
     records: list[Record]
-
-
-def mean_of(values: Array) -> tuple[Array, Array]:
-    """Return means over the first axis, and halves of their 95% intervals."""
-    from scipy.special import stdtrit  # noqa: PLC0415
-
-    count = len(values)
-    mean = values.mean(axis=0)
-    if count < 2:
-        return mean, np.full_like(mean, np.nan)
-    half = stdtrit(count - 1, 0.975) * values.std(axis=0, ddof=1) / np.sqrt(count)
-    return mean, half
 
 
 def summaries(store: Store) -> list[Summary]:

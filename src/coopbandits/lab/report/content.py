@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
+from coopbandits.comparison import Mean
 from coopbandits.errors import ExperimentError
 from coopbandits.lab.experiments.figures import style_of
 from coopbandits.lab.experiments.store import Store
-from coopbandits.lab.experiments.summary import Mean, Summary, baseline_of
+from coopbandits.lab.experiments.summary import Summary, baseline_of
 from coopbandits.lab.report.colours import policy_looks
 from coopbandits.lab.report.headline import Finding, finding, headline
 from coopbandits.lab.report.layout import drawing
