@@ -23,8 +23,10 @@ ALLOWED = {
     "numpy",
     "scipy",
     # pure parts of the standard library
+    "bisect",
     "collections",
     "contextlib",
+    "copy",
     "dataclasses",
     "difflib",
     "functools",

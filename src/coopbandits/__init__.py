@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what `_HOMES` loads, for type checkers
         arms as arms,
         errors as errors,
         features as features,
+        forget as forget,
         kernels as kernels,
         listen as listen,
         problems as problems,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:  # what `_HOMES` loads, for type checkers
         links as links,
     )
     from coopbandits.run import Run as Run, play as play
+    from coopbandits.scaling import Scaling as Scaling
 
 __version__ = "0.1.0"
 
@@ -82,6 +84,7 @@ _HOMES = {
     "arms": "arms",
     "errors": "errors",
     "features": "features",
+    "forget": "forget",
     "kernels": "kernels",
     "listen": "listen",
     "problems": "problems",
@@ -120,6 +123,7 @@ _HOMES = {
     "LinUCB": "policies",
     "NaiveCooperation": "policies",
     "Uniform": "policies",
+    "Scaling": "scaling",
     "Policy": "policy",
     "Digest": "protocol",
     "Links": "protocol",

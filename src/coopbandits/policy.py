@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from types import BuiltinFunctionType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -26,13 +26,16 @@ from coopbandits.arrays import (
 )
 from coopbandits.errors import ParameterError, StateError
 from coopbandits.features import Basis, Exact, Leading, Remembered, as_basis, is_finite
+from coopbandits.forget import Exponential, Forget, as_forget
 from coopbandits.gp.compositions import Composition, Hadamard, JointKernel, composition
+from coopbandits.gp.intercept import Intercept, as_intercept
 from coopbandits.gp.network_kernel import ClusterKernel, NetworkKernel
 from coopbandits.kernels import Kernel, Product, Sum
 from coopbandits.listen import Listen
 from coopbandits.network import Lags, Network, as_network
 from coopbandits.network.lags import as_lags
 from coopbandits.say import Everything, Say
+from coopbandits.scaling import Scaling, as_scaling
 from coopbandits.similarity import (
     ArmNetwork,
     Evidence,
@@ -42,9 +45,12 @@ from coopbandits.similarity import (
     Similarity,
     joint_kernel,
 )
+from coopbandits.similarity.evidence import EvidenceLearner
 from coopbandits.similarity.hypotheses import Estimator
 from coopbandits.similarity.laplacian import LearntLaplacian
+from coopbandits.similarity.learned import RewardLearner
 from coopbandits.similarity.mean_embedding import EmbeddingLearner, FrozenKernel
+from coopbandits.similarity.similarity import Learner
 from coopbandits.width import Width
 
 if TYPE_CHECKING:
@@ -76,6 +82,15 @@ _SUCH_AS = {
 _STORED_AS = {ActiveDimensions: "On", Product: "Multiplied", Sum: "Added"}
 
 
+class Options(TypedDict, total=False):
+    """What every named policy takes beside its own answers, as `Policy` has it."""
+
+    intercept: float | None
+    scale: float
+    scaling: Scaling | None
+    forget: Forget | None
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Policy:
     """One row of the table of algorithms.
@@ -94,6 +109,12 @@ class Policy:
             memory and time per decision stay the same however much it has seen; None for K_x
             itself, exactly.
         say: What do I tell? Everything, unless given (`coopbandits.say`).
+        intercept: τ, the prior deviation of a constant that each agent's rewards have for
+            themselves (`gp/intercept.py`); None for rewards around 0, as the paper's are.
+        scale: What rewards are divided by. What agents believe and return is in units of the
+            rewards as they are; what they send is y/scale.
+        scaling: How contexts in raw units become numbers of size 1 (`coopbandits.Scaling`).
+        forget: By which rule old observations fade (`coopbandits.forget`); None for never.
     """
 
     name: str
@@ -107,6 +128,10 @@ class Policy:
     compose: str | Composition = "hadamard"
     features: Basis | None = None
     say: Say = field(default_factory=Everything)
+    intercept: float | None = None
+    scale: float = 1.0
+    scaling: Scaling | None = None
+    forget: Forget | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -121,6 +146,10 @@ class Policy:
         object.__setattr__(self, "ttl", as_count(self.ttl, "ttl"))
         object.__setattr__(self, "ridge", as_positive(self.ridge, "ridge"))
         object.__setattr__(self, "compose", composition(self.compose))
+        object.__setattr__(self, "scale", as_positive(self.scale, "scale"))
+        object.__setattr__(self, "intercept", as_intercept(self.intercept, self.ridge))
+        as_scaling(self.scaling)
+        as_forget(self.forget)
         as_basis(self.features)
         if self.say.sums and self.features is None:
             if not is_finite(self.kernel):
@@ -129,21 +158,45 @@ class Policy:
                     "not; give features=, such as coopbandits.features.Fourier(64)"
                 )
             object.__setattr__(self, "features", Exact())
-        if self.features is not None and not isinstance(self.compose, Hadamard):
+        sums = "forget=Exponential(…)" if isinstance(self.forget, Exponential) else "features="
+        needs_sums = self.features is not None or isinstance(self.forget, Exponential)
+        if needs_sums and not isinstance(self.compose, Hadamard):
             raise ParameterError(
-                "features= needs compose='hadamard'; other compositions take the kernel itself"
+                f"{sums} needs compose='hadamard'; other compositions take the kernel itself"
             )
-        if self.features is not None and isinstance(self.similarity, ArmNetwork):
+        if needs_sums and isinstance(self.similarity, ArmNetwork):
             raise ParameterError(
-                "features= needs a K_z between agents; ArmNetwork, between arms of agents, takes "
+                f"{sums} needs a K_z between agents; ArmNetwork, between arms of agents, takes "
                 "the kernel itself"
             )
 
-    def agent(self, agent: int | str, network: Network, *, seed: int = 0) -> "Agent":
-        """Make one agent of a network, by number or name, to be used outside a simulation."""
+    @property
+    def basis(self) -> Basis | None:
+        """Of which features agents keep sums; None where they keep observations."""
+        if self.features is None and isinstance(self.forget, Exponential):
+            return Exact() if is_finite(self.kernel) else None
+        return self.features
+
+    @property
+    def constants(self) -> Intercept | None:
+        """Of agents' own constants, where rewards have any."""
+        return None if self.intercept is None else Intercept(self.intercept**2, self.ridge)
+
+    def agent(
+        self, agent: int | str, network: Network, *, seed: int = 0, expire: int | None = None
+    ) -> "Agent":
+        """Make one agent of a network, to be used outside a simulation.
+
+        Args:
+            agent: By number or name.
+            network: The agents.
+            seed: Of its own choices.
+            expire: After how many more decisions one without a reward expires; 10,000 unless given.
+        """
         from coopbandits.agent import Agent  # noqa: PLC0415 (an agent knows its policy)
 
-        return Agent(self, network, agent, seed=seed)
+        more = {} if expire is None else {"expire": expire}
+        return Agent(self, network, agent, seed=seed, **more)
 
     def named(self, name: str) -> "Policy":
         """Return the same policy under another name, for tables and figures."""
@@ -171,7 +224,15 @@ class Policy:
             del named["features"]
         if isinstance(self.say, Everything):
             del named["say"]
-        return {name: _canonical(value) for name, value in named.items()}
+        if self.scale == 1.0:
+            del named["scale"]
+        for option in ("intercept", "scaling", "forget"):
+            if named[option] is None:
+                del named[option]
+        spelled = {name: _canonical(value) for name, value in named.items()}
+        # values alone were hashed at first: what came later says what it is
+        later = ("intercept", "scale", "scaling", "forget")
+        return {k: f"{k}={text}" if k in later else text for k, text in spelled.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,19 +310,21 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
     joint = composition(policy.compose)
     heard = as_lags(policy.listen.lags(whole, policy.ttl), V)
     in_turn = bool((heard.rounds == 0).any())
-    if in_turn and policy.features is not None:
-        raise ParameterError("agents that take turns within a round (lag=0) take no features=")
-    prior = JointKernel(policy.kernel, ClusterKernel(frozen(np.arange(V))), joint)
+    for option in ("features", "forget"):
+        if in_turn and getattr(policy, option) is not None:
+            raise ParameterError(f"agents that take turns within a round (lag=0) take no {option}=")
+    constants = 0.0 if policy.intercept is None else policy.intercept**2
+    prior = JointKernel(policy.kernel, ClusterKernel(frozen(np.arange(V))), joint, constants)
     kernel: JointKernel | FrozenKernel = prior
     estimator, is_frozen = None, False
-    basis = None if policy.features is None else Remembered(policy.features)
+    basis = None if policy.basis is None else Remembered(policy.basis)
     if isinstance(policy.similarity, Learnt):
         if in_turn:
             raise ParameterError(
                 "agents that take turns within a round (lag=0) need a K_z that is given; take "
                 "lag=1, or a given similarity"
             )
-        learner, learnt = _coarse(policy, basis).learner(policy.kernel, whole), heard
+        learner, learnt = _learner(policy, basis, whole), heard
         estimator = Estimator(policy.similarity, learner, joint)
         is_frozen = policy.similarity.refresh == "frozen"
         if is_frozen:
@@ -270,9 +333,10 @@ def _worked_out(policy: Policy, network: Network) -> Plan:
                     "refresh='frozen' is for MeanEmbedding only, not for "
                     f"{short(policy.similarity)}"
                 )
-            kernel = FrozenKernel(policy.kernel, learner, joint)
+            kernel = FrozenKernel(policy.kernel, learner, joint, constants)
     else:
-        prior = kernel = joint_kernel(policy.kernel, policy.similarity, whole, joint)
+        given = joint_kernel(policy.kernel, policy.similarity, whole, joint)
+        prior = kernel = replace(given, intercept=constants)
         learnt = _without_strangers(heard, prior)
     alone = learnt.sources.counts == 1
     carrier = policy.listen.carrier(network)
@@ -314,11 +378,24 @@ def _check_say(policy: Policy, *, follows: bool, is_frozen: bool) -> None:
             f"say={short(policy.say)} leaves out arms of a centre that its followers wait for; "
             "agents that follow need say=Everything()"
         )
+    if is_frozen and policy.forget is not None:
+        raise ParameterError(
+            "refresh='frozen' keeps what each observation said of K_z for ever; take another "
+            "refresh with forget="
+        )
     if is_frozen and policy.say.sums:
         raise ParameterError(
             "refresh='frozen' needs each observation with its own embedding, which sums do not "
             "keep; take another refresh, or say=Everything()"
         )
+
+
+def _learner(policy: Policy, basis: Basis | None, network: Network) -> Learner:
+    """Make what estimates K_z; from rewards, with agents' own constants integrated out."""
+    learner = _coarse(policy, basis).learner(policy.kernel, network)
+    if policy.constants is not None and isinstance(learner, EvidenceLearner | RewardLearner):
+        return learner.with_intercept(policy.constants)
+    return learner
 
 
 def _coarse(policy: Policy, basis: Basis | None) -> Learnt:

@@ -40,7 +40,7 @@ def test_without_a_discount_it_is_lin_ucb():
     faded = cb.DiscountedLinUCB(discount=1.0, ridge=0.5, eta=0.3)
     one = cb.play(problem, faded, rounds=50, seed=1)
     two = cb.play(problem, cb.LinUCB(eta=0.3, ridge=0.5), rounds=50, seed=1)
-    assert_same_fields(one, two, but=("engine",))
+    assert_same_fields(one, two, but=("engine", "propensities"))
 
 
 def test_the_deviation_is_that_of_the_estimates_noise_and_a_prior():

@@ -35,7 +35,7 @@ def test_a_window_of_all_rounds_is_lin_ucb():
     sliding = cb.SlidingWindowLinUCB(window=50, ridge=0.5, eta=0.3)
     one = cb.play(problem, sliding, rounds=50, seed=1)
     two = cb.play(problem, cb.LinUCB(eta=0.3, ridge=0.5), rounds=50, seed=1)
-    assert_same_fields(one, two, but=("engine",))
+    assert_same_fields(one, two, but=("engine", "propensities"))
 
 
 def test_what_left_the_window_changes_nothing():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coopbandits.gp.marginals import Marginals, turned
-from coopbandits.gp.statistics import RollingStatistics
+from coopbandits.gp.rolling_statistics import RollingStatistics
 from reference import formulas
 
 V, M, RIDGE = 5, 3, 0.6

@@ -8,7 +8,8 @@ import coopbandits as cb
 from coopbandits.errors import ParameterError, RemoteProtocolError
 from coopbandits.network.lags import transmissions
 from coopbandits.protocol import Observation
-from coopbandits.protocol.messages import WINDOW, Message, Relay, message_size
+from coopbandits.protocol.messages import Message, Relay, message_size
+from coopbandits.protocol.seen_rounds import WINDOW
 from worlds import NETWORKS
 
 
@@ -140,7 +141,7 @@ def test_what_the_protocol_does_not_allow_is_a_peers_fault(changes, complaint):
     relay = Relay(0, agents=5, ttl=3)
     with pytest.raises(RemoteProtocolError, match=complaint):
         relay.check(message(**changes))
-    assert relay.hops == {}
+    assert relay.rounds == {}
 
 
 def test_lags_are_distances_towards_the_listener_and_one_for_oneself():
@@ -236,28 +237,47 @@ def test_a_relay_forgets_nothing_when_it_settles_rounds(mails, ttl):
         assert bool(onward) == (taken and hops > 1)
 
 
-def test_rounds_without_a_gap_take_one_number_together():
+def runs(relay, origin):
+    seen = relay.rounds[origin]
+    return list(zip(seen.firsts, seen.lasts, strict=True))
+
+
+def test_rounds_without_a_gap_take_two_numbers_together():
     relay = Relay(3, agents=4, ttl=2)
     for round_ in (1, 2, 4, 5):
         relay.accept(message(origin=0, round=round_, ttl=2))
     relay.accept(message(origin=1, round=1, ttl=1))  # a copy with more hops may still come
-    assert relay.settled == {0: 2}
-    assert relay.hops == {0: {4: 2, 5: 2}, 1: {1: 1}}
+    assert runs(relay, 0) == [(1, 2), (4, 5)]
+    assert relay.rounds[0].hops == {}
+    assert relay.rounds[1].hops == {1: 1}
     relay.accept(message(origin=0, round=3, ttl=2))
-    assert relay.settled == {0: 5}
+    assert runs(relay, 0) == [(1, 5)]
     for round_ in range(1, 50):
         relay.send(Observation(3, round_, np.zeros(2), 0.0))
-    assert relay.settled[3] == 49
-    assert relay.hops == {1: {1: 1}}
+    assert runs(relay, 3) == [(1, 49)]
+
+
+def test_from_far_away_a_copy_with_as_many_hops_as_can_be_left_takes_no_more_memory():
+    relay = Relay(3, agents=4, ttl=3, most={0: 1, 1: 2})
+    for round_ in range(1, 2000):
+        assert relay.accept(message(origin=0, round=round_, ttl=1)) == (True, [])
+        assert relay.accept(message(origin=1, round=round_, ttl=2))[0]
+    assert runs(relay, 0) == runs(relay, 1) == [(1, 1999)]
+    assert relay.rounds[0].hops == relay.rounds[1].hops == {}
+    # a way that is shorter than it was known to be is still used, once
+    again = message(origin=0, round=7, ttl=3)
+    assert [one.ttl for one in relay.accept(again)[1]] == [2]
+    assert relay.accept(again) == (False, [])
 
 
 def test_rounds_with_gaps_take_bounded_memory_and_the_oldest_count_as_seen():
     relay = Relay(3, agents=4, ttl=2)
     for round_ in range(2, 2 * WINDOW + 200, 2):  # every other round never comes
         assert relay.accept(message(origin=0, round=round_, ttl=1))[0]
-    assert len(relay.hops[0]) == WINDOW
-    oldest = min(relay.hops[0])
-    assert relay.settled[0] == oldest - 2
+    seen = relay.rounds[0]
+    assert len(seen.firsts) == len(seen.hops) == WINDOW
+    oldest = seen.firsts[0]
+    assert seen.settled == oldest - 2
     assert relay.accept(message(origin=0, round=oldest - 3, ttl=2)) == (False, [])  # too late
     assert relay.accept(message(origin=0, round=oldest - 1, ttl=2))[0]
     assert relay.accept(message(origin=1, round=1, ttl=2))[0]  # others are not concerned

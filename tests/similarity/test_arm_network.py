@@ -102,7 +102,7 @@ def test_the_kernel_is_the_literal_one_and_has_the_diagonal_it_says(rng):
     u, a, x = rng.integers(V, size=8), rng.integers(ARMS, size=8), rng.normal(size=(8, 2))
     X = np.column_stack([x[:, 0], a, x[:, 1]])
     for composition, compose in [(Hadamard(), np.multiply), (Sum(), lambda p, q: (p + q) / 2)]:
-        kernel = ArmJointKernel(RBF(), DenseKernel(K_z), composition, pairs, 1)
+        kernel = ArmJointKernel(RBF(), DenseKernel(K_z), composition, pairs=pairs, column=1)
         K = kernel(u, X, u, X)
         for i in range(8):
             for j in range(8):

@@ -4,23 +4,27 @@ The rules:
 
 1. `decide` answers from what is known at that moment and opens a decision; its id is the agent's
    round. An agent that knows nothing yet chooses at random (in a simulation: the first round).
-   `preview` answers the same and opens nothing.
-2. `reward` closes a decision, whenever and in whatever order, or never; it returns what to send to
-   `recipients`: one message, or none or many as the policy's `say` has it. `receive` takes a peer's
-   message and returns what to hand on to `recipients` in the next round. `observe` takes history
-   from before the start; it is told to nobody.
+   `preview`, `predict` and `rank` answer and open nothing; `took` opens what somebody else decided.
+2. `reward` closes a decision, in whatever order, or never: a decision expires once `expire` more
+   were taken. It returns what to send to `recipients`: one message, or none or many as the policy's
+   `say` has it. `receive` takes a peer's message and returns what to hand on to `recipients` in the
+   next round. `hear` takes observations in bulk, from a log of one's own, and hands nothing on.
+   `observe` takes history from before the start; it is told to nobody.
 3. A call that raises has changed nothing. A peer can only cause a `RemoteProtocolError`.
 4. The first context that the agent's own user gives fixes d. Messages that came before and have
    another d are dropped then.
 5. A decision set is (K, d) contexts, or a continuum: a `Box` or a `Polytope` (docs/continuum.md).
+6. `decide()` is `learning_task()`, `task.run()`, `adopt(result)` and `decide(learn=False)` in turn.
+   Where sums are kept, learning may so be done elsewhere, and deciding does not wait for it.
 
 What arrives waits in an `Inbox`; at the next decision `Beliefs` learn it; `choice.py` chooses; what
 is to be told goes through an `Outbox`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import count
 from typing import overload
 
 import numpy as np
@@ -30,18 +34,33 @@ from coopbandits.act import FollowCentre, agent_rng, within
 from coopbandits.agent import snapshot
 from coopbandits.agent.attachments import Attachments
 from coopbandits.agent.beliefs import Beliefs
-from coopbandits.agent.choice import Choice, Offered, at_random, dimension, followed, judged
+from coopbandits.agent.choice import (
+    Choice,
+    Offered,
+    Viewpoint,
+    at_random,
+    dimension,
+    followed,
+    judged,
+    predicted,
+    ranked,
+)
+from coopbandits.agent.decision import Decision, Prediction
 from coopbandits.agent.factor_beliefs import FactorBeliefs
 from coopbandits.agent.identity import check_present
 from coopbandits.agent.inbox import Inbox
+from coopbandits.agent.learning import LearningResult, LearningTask
 from coopbandits.agent.outbox import Outbox
-from coopbandits.agent.prediction import Prediction
+from coopbandits.agent.snapshot import EXPIRE
+from coopbandits.agent.source_sums import Block
 from coopbandits.agent.statistics_beliefs import StatisticsBeliefs
+from coopbandits.agent.units import Units, as_attached, as_rounds
 from coopbandits.arrays import (
     Array,
     IntArray,
     as_contexts,
-    as_reward,
+    as_count,
+    as_positive,
     as_seed,
     as_vector,
     frozen,
@@ -66,38 +85,29 @@ from coopbandits.similarity.mean_embedding import FrozenKernel
 
 # With features, observations wait for the next decision, but no more of them than this.
 _MOST_PENDING = 1024
-
-
-@dataclass(frozen=True, eq=False)
-class Decision:
-    """A choice, and what the agent believed of it.
-
-    `mean`, `std` and `width` are those of the chosen action; None where the policy asks no
-    posterior (an agent that follows its centre, or acts at random by design). `index` is None where
-    `context` is a point of a continuum.
-
-    `propensity` is the probability with which this action was taken, given all that the agent knew:
-    1 where nothing was left to chance, else what `act.Explore`, `act.Sample(samples=…)` or a choice
-    at random make of it. None on a continuum, and for a single posterior draw, which does not tell
-    its own probability. `scores` holds mean, σ and upper bound of every offered action; None where
-    no posterior is asked, and on a continuum.
-    """
-
-    id: int
-    index: int | None
-    context: Array
-    mean: float | None
-    std: float | None
-    width: float | None
-    propensity: float | None = None
-    scores: Prediction | None = None
+# Tells the agents of this process apart, for results of their tasks.
+_OWNERS = count(1)
 
 
 class Agent:
-    """One agent of a network under a policy; `policy.agent(v, network)` makes it."""
+    """One agent of a network under a policy; `policy.agent(v, network)` makes it.
+
+    Args:
+        policy: How it decides.
+        network: Among whom.
+        agent: Which of them, by number or name.
+        seed: Of its own choices.
+        expire: After how many more decisions one without a reward expires.
+    """
 
     def __init__(
-        self, policy: Policy, network: Network, agent: int | str, *, seed: int = 0
+        self,
+        policy: Policy,
+        network: Network,
+        agent: int | str,
+        *,
+        seed: int = 0,
+        expire: int = EXPIRE,
     ) -> None:
         _check_kinds(policy, network)
         self.policy, self.network = policy, network
@@ -105,7 +115,10 @@ class Agent:
         self.agent = network.index(agent)
         check_present(self.agent, network)
         self._rng = agent_rng(as_seed(seed), self.agent)
-        self._relay = Relay(self.agent, agents=len(network), ttl=policy.ttl)
+        self.expire = as_count(expire, "expire")
+        self._owner, self._units = next(_OWNERS), Units(policy)
+        most = _most_hops(self._plan.carrier, self.agent, policy.ttl)
+        self._relay = Relay(self.agent, agents=len(network), ttl=policy.ttl, most=most)
         self._digest_relay = DigestRelay(self.agent, agents=len(network), ttl=policy.ttl)
         self._inbox = Inbox(policy, self._plan, network, self.agent)
         # an agent that says everything holds nothing back
@@ -199,19 +212,120 @@ class Agent:
             worth = beliefs.hypotheses.expected[0]
         return worth
 
-    def decide(self, contexts: object) -> Decision:
-        """Choose one of K offered actions, (K, d), or a point of a `Box` or `Polytope`."""
+    def decide(self, contexts: object, *, learn: bool = True) -> Decision:
+        """Choose one of K offered actions, (K, d), or a point of a `Box` or `Polytope`.
+
+        Args:
+            contexts: The decision set.
+            learn: Whether to learn first what has arrived. If not, beliefs are as they were last
+                learnt or adopted; where sums are kept, own rewards since then are folded in.
+        """
+        return self._decided([contexts], learn=learn)[0]
+
+    def decide_many(self, decision_sets: Iterable[object], *, learn: bool = True) -> list[Decision]:
+        """Choose from each of several decision sets, as `decide` would in a row; all or none.
+
+        Args:
+            decision_sets: As `decide` takes them.
+            learn: As in `decide`.
+        """
+        return self._decided(decision_sets, learn=learn)
+
+    def took(self, contexts: object, index: object, *, propensity: float | None = None) -> Decision:
+        """Open a decision that somebody else took: its reward is learnt and told as any other.
+
+        Args:
+            contexts: What was offered, as `decide` takes it.
+            index: Which of the K actions was taken; of a continuum the point, (d,).
+            propensity: With which probability, if that is known.
+        """
+        raw, offered = self._offered(contexts)
+        if isinstance(offered, np.ndarray):
+            if not is_whole(index) or not 0 <= index < len(offered):  # type: ignore[operator]
+                raise LocalProtocolError(
+                    f"took index {short(index)} of {len(offered)} offered actions; expected 0 … "
+                    f"{len(offered) - 1}"
+                )
+            chosen: Choice = Choice(int(index), offered[int(index)])  # type: ignore[call-overload]
+        else:
+            point = self._units.scaled(as_vector(index, "the point that was taken")[None, :])
+            if point.shape[1] != offered.dim or not offered.contains(point)[0]:
+                raise LocalProtocolError(
+                    f"took the point {short(index)}, which is not in {short(contexts)}"
+                )
+            chosen = Choice(None, point[0])
+        if propensity is not None and not 0 < as_positive(propensity, "propensity") <= 1:
+            raise ParameterError(f"propensity must be in (0, 1], got {short(propensity)}")
         with self._transaction():
-            choice, attachments = self._considered(contexts)
-        self._attachments = attachments
-        self._round += 1
-        context = frozen(choice.context.copy())
-        self._open[self._round] = context, attachments.newest
-        if self._outbox is not None:
-            self._outbox.decided(self._round, choice.facts[1])
-        return Decision(
-            self._round, choice.index, context, *choice.facts, choice.propensity, choice.scores
-        )
+            self._settle_dimension(dimension(offered))
+            attachments = self._attached(self._attachments, chosen, offered)
+        taken = replace(chosen, propensity=propensity)
+        return self._opened(taken, attachments, raw)
+
+    def predict(self, contexts: object, *, learn: bool = True) -> Prediction:
+        """Return mean, σ and upper bound of the reward at m contexts, (m, d); nothing is opened.
+
+        Args:
+            contexts: (m, d).
+            learn: As in `decide`.
+        """
+        offered, attachments = self._asked(contexts), self._attachments
+        with self._transaction():
+            viewpoint = self._viewpoint(offered, attachments, learn=learn)
+            return predicted(viewpoint, offered).times(self.policy.scale)
+
+    def rank(self, contexts: object, k: int | None = None, *, learn: bool = True) -> IntArray:
+        """Return the k best rated of K offered actions, (K, d), the best first; nothing is opened.
+
+        The first is what `decide` would choose, but for what it leaves to chance; no random number
+        is used up.
+
+        Args:
+            contexts: (K, d).
+            k: How many; all, unless given.
+            learn: As in `decide`.
+        """
+        offered, used = self._asked(contexts), self._rng.bit_generator.state
+        most = len(offered) if k is None else as_count(k, "k", most=len(offered))
+        with self._transaction():
+            viewpoint = self._viewpoint(offered, self._attachments, learn=learn)
+            order = ranked(viewpoint, offered, most, self._rng)
+        self._rng.bit_generator.state = used
+        return order
+
+    def learning_task(self) -> LearningTask | None:
+        """Take a snapshot of all that has arrived, for `task.run()`; None if nothing is new.
+
+        Only the result of the last task can be adopted.
+        """
+        self._check_sums("learning apart from deciding")
+        if self._inbox.dim is None or not self.policy.act.judges:
+            return None
+        with self._transaction():
+            self._absorb()
+            assert isinstance(self._beliefs, StatisticsBeliefs)
+            return self._beliefs.learning_task(self._round, self._owner)
+
+    def adopt(self, result: LearningResult) -> None:
+        """Believe what the last `learning_task` found.
+
+        Args:
+            result: What its `run()` returned.
+        """
+        if not isinstance(result, LearningResult):
+            raise InputError(f"adopt takes what task.run() returned, got {short(result)}")
+        if result.owner != self._owner or not isinstance(self._beliefs, StatisticsBeliefs):
+            raise LocalProtocolError(
+                f"a result of a task of another agent ({self.network.called(result.agent)}, or of "
+                f"one that was restored since) cannot be adopted by {self!r}; run a task of "
+                "agent.learning_task()"
+            )
+        if result.number != self._beliefs.task:
+            raise LocalProtocolError(
+                f"a result of task {result.number} is of an older task, or was adopted already; "
+                "adopt the result of the last agent.learning_task()"
+            )
+        self._beliefs.adopt(result)
 
     @overload
     def preview(self, contexts: DecisionSet) -> Array: ...
@@ -223,15 +337,14 @@ class Agent:
         """Tell what `decide` would choose now: of (K, d) an index, of a continuum a point (d,).
 
         No decision is opened and no random number used up. What has arrived is learnt, as `decide`
-        would; with features and on a continuum it goes on waiting, since `decide` looks at what
-        was tried.
+        would.
         """
         used = self._rng.bit_generator.state
-        looks = self.policy.features is not None and isinstance(contexts, Box | Polytope)
-        with self._transaction(keep=not looks):
-            choice, _ = self._considered(contexts)
+        _, offered = self._offered(contexts)
+        with self._transaction():
+            choice, _ = self._considered(offered, self._attachments, learn=True)
         self._rng.bit_generator.state = used
-        return choice.context if choice.index is None else choice.index
+        return self._units.raw(choice.context) if choice.index is None else choice.index
 
     def reward(self, decision: int | Decision, y: float) -> list[News]:
         """Learn what a decision brought, and return what to send to `recipients`.
@@ -240,7 +353,7 @@ class Agent:
             decision: What `decide` returned, or its id.
             y: The reward.
         """
-        value = as_reward(y)
+        value = self._units.reward(y)
         if isinstance(decision, Decision):
             decision = decision.id
         if not is_whole(decision):
@@ -248,8 +361,10 @@ class Agent:
                 f"a decision's id is a whole number, as decision.id is; got {short(decision)}"
             )
         if decision not in self._open:
+            expired = decision <= self._round - self.expire
             raise LocalProtocolError(
                 f"decision {decision} has its reward already"
+                + f", or has expired: {self._round - decision} more were taken since" * expired
                 if 1 <= decision <= self._round
                 else f"there is no decision {decision}; agent "
                 f"{self.network.called(self.agent)} has taken {self._round}"
@@ -293,38 +408,85 @@ class Agent:
         if is_news and observation.origin != self.agent:
             if heard:
                 self._keep(observation)
-            if observation.origin == self._leader and (
-                self._arm is None or observation.round > self._arm.round
-            ):
-                self._arm, self._arm_came = observation, self._round
+            if observation.origin == self._leader:
+                self._lead(observation)
         return [*onward]
 
-    def observe(self, context: object, y: float) -> None:
+    def observe(self, context: object, y: float, *, origin: int | str | None = None) -> None:
         """Learn one observation from history: (d,) and its reward. Nobody is told.
 
         An agent that acts at random, or follows its centre already, has no use for it.
+
+        Args:
+            context: (d,).
+            y: Its reward.
+            origin: Whose it was; the agent's own, unless given. A neighbour's history uses up none
+                of the rounds of its messages.
         """
-        vector, value = as_vector(context, "a context"), as_reward(y)
+        vector = self._units.scaled(as_vector(context, "a context")[None, :])[0]
+        value = self._units.reward(y)
+        whose = self.agent if origin is None else self.network.index(origin)
         self._check_own(vector[None, :])
         with self._transaction():
             attachments = self._attachments.with_choice(vector, vector[None, :], 0)
             self._settle_dimension(len(vector))
             self._make_room()
-        self._attachments = attachments
-        self._keep(Observation(self.agent, 0, frozen(vector), value, attachments.newest))
+        if whose == self.agent:
+            self._attachments = attachments
+        if whose in self._heard:
+            self._keep(Observation(whose, 0, frozen(vector), value, attachments.newest))
+
+    def hear(
+        self,
+        origin: int | str,
+        contexts: object,
+        rewards: object,
+        *,
+        rounds: object = None,
+        attached: object = None,
+    ) -> None:
+        """Learn a block of one agent's observations at once; nothing is told or handed on.
+
+        For drivers that keep logs of their own and see to it that each observation comes once, as
+        `receive` does for messages; a message of a round that was heard of counts a second time.
+
+        Args:
+            origin: Whose they are, by number or name.
+            contexts: (k, d).
+            rewards: (k,).
+            rounds: (k,) in which of its own rounds each was made; where evidence fades they say how
+                old it is. The next k after the newest that was heard of, unless given; 0, as
+                history, for the agent itself.
+            attached: (k, ·) what the origin attached for K_z to be estimated from, as
+                `message.attached`; as if nothing else had been offered, unless given.
+        """
+        whose = self.network.index(origin)
+        X = self._units.scaled(as_contexts(contexts, "contexts"))
+        k = len(X)
+        y = self._units.rewards(rewards, k)
+        self._check_own(X, whose)
+        with self._transaction():
+            self._settle_dimension(X.shape[1])
+            after = self._newest_of(whose) + 1 + np.arange(k)
+            dated = as_rounds(rounds, k, 0 * after if whose == self.agent else after)
+            if attached is None:
+                with_them = self._attachments.by_themselves(X)
+            else:
+                with_them = as_attached(attached, k, self._inbox.attached)
+            self._hear(Block(whose, X, y, with_them, dated))
 
     def restarted(self) -> "Agent":
         """Return the agent as it comes back with an empty memory.
 
         It knows its round, so that no id is used twice, and goes on with its random numbers.
         """
-        fresh = Agent(self.policy, self.network, self.agent)
+        fresh = Agent(self.policy, self.network, self.agent, expire=self.expire)
         fresh._rng.bit_generator.state = self._rng.bit_generator.state
         fresh._round = self._round
         if fresh._outbox is not None:
             fresh._outbox.before = self._round
         if self._round:  # its own earlier news, coming back, ends here
-            fresh._relay.settled[self.agent] = self._round
+            fresh._relay.settle(self.agent, self._round)
             fresh._digest_relay.note(self.agent, self._round, self.policy.ttl)
         return fresh
 
@@ -373,16 +535,56 @@ class Agent:
                     self._beliefs.restore(learnt)
                 self._rng.bit_generator.state = used
 
-    def _considered(self, contexts: object) -> tuple[Choice, Attachments]:
-        """Learn what has arrived, choose, and work out what goes with the choice."""
-        offered = self._offered(contexts)
-        choice = self._choose(offered)
-        if self._plan.estimator is None:
-            return choice, self._attachments
-        spread = offered if isinstance(offered, np.ndarray) else offered.spread
-        return choice, self._attachments.with_choice(choice.context, spread, choice.index)
+    def _decided(self, decision_sets: Iterable[object], *, learn: bool) -> list[Decision]:
+        """Choose from each of some decision sets, and open all of these decisions, or none."""
+        pairs = [self._offered(contexts) for contexts in decision_sets]
+        choices, attachments = [], self._attachments
+        with self._transaction():
+            for _, offered in pairs:
+                choice, attachments = self._considered(offered, attachments, learn=learn)
+                choices.append((choice, attachments))
+        made = zip(choices, pairs, strict=True)
+        return [self._opened(choice, attached, raw) for (choice, attached), (raw, _) in made]
 
-    def _choose(self, offered: Offered) -> Choice:
+    def _opened(
+        self, choice: Choice, attachments: Attachments, raw: Array | DecisionSet
+    ) -> Decision:
+        """Open the decision of a choice, and let the oldest expire."""
+        self._attachments = attachments
+        self._round += 1
+        self._open[self._round] = frozen(choice.context.copy()), attachments.newest
+        if self._outbox is not None:
+            self._outbox.decided(self._round, choice.facts[1])
+        while (oldest := next(iter(self._open))) <= self._round - self.expire:
+            del self._open[oldest]
+            if self._outbox is not None:
+                self._outbox.expired(oldest)
+        context = raw[choice.index] if isinstance(raw, np.ndarray) else None
+        context = self._units.raw(choice.context) if context is None else context.reshape(-1)
+        made = Decision(
+            self._round,
+            choice.index,
+            frozen(context.copy()),
+            *choice.facts,
+            choice.propensity,
+            choice.scores,
+        )
+        return made.in_units_of(self.policy.scale)
+
+    def _considered(
+        self, offered: Offered, attachments: Attachments, *, learn: bool
+    ) -> tuple[Choice, Attachments]:
+        """Learn what has arrived, choose, and work out what goes with the choice."""
+        choice = self._choose(offered, attachments, learn=learn)
+        return choice, self._attached(attachments, choice, offered)
+
+    def _attached(self, attachments: Attachments, choice: Choice, offered: Offered) -> Attachments:
+        if self._plan.estimator is None:
+            return attachments
+        spread = offered if isinstance(offered, np.ndarray) else offered.spread
+        return attachments.with_choice(choice.context, spread, choice.index)
+
+    def _choose(self, offered: Offered, attachments: Attachments, *, learn: bool) -> Choice:
         """Choose by chance, by the leader's arm or by the posterior."""
         self._settle_dimension(dimension(offered))
         if not self.policy.act.judges:
@@ -390,44 +592,96 @@ class Agent:
         silent = self._patience is not None and self._round - self._arm_came > self._patience
         if self._arm is not None and not silent:
             return followed(self.policy.act, self._arm.context, offered, self._rng)
-        self._learn()
-        assert self._beliefs is not None
-        return judged(
-            self.policy,
-            self._plan,
-            self.agent,
-            self._beliefs,
-            self._attachments,
-            offered,
-            self._rng,
-        )
+        return judged(self._viewpoint(offered, attachments, learn=learn), offered, self._rng)
+
+    def _viewpoint(self, offered: Offered, attachments: Attachments, *, learn: bool) -> Viewpoint:
+        """Return what choices are made from; beliefs as of now, if they are to learn first."""
+        self._settle_dimension(dimension(offered))
+        if learn:
+            self._learn()
+        beliefs = self._believing()
+        return Viewpoint(self.policy, self._plan, self.agent, beliefs, attachments)
 
     def _learn(self) -> None:
         """Let beliefs learn all that waits."""
+        beliefs = self._believing()
+        beliefs.learn(self._inbox.observations, self._inbox.digests.values(), self._round)
+        self._inbox.clear()
+
+    def _absorb(self) -> None:
+        """Add up all that waits, where sums are kept; what is believed stays as it is."""
+        beliefs = self._believing()
+        assert isinstance(beliefs, StatisticsBeliefs)
+        beliefs.absorb(self._inbox.observations, self._inbox.digests.values(), self._round)
+        self._inbox.clear()
+
+    def _believing(self) -> Beliefs:
+        """Return the beliefs, made now if there were none."""
         if self._beliefs is None:
             self._beliefs = self._new_beliefs()
-        self._beliefs.learn(self._inbox.observations, self._inbox.digests.values())
-        self._inbox.clear()
+            for one in self._inbox.observations:
+                if one.origin == self.agent:
+                    self._beliefs.saw(one)
+        return self._beliefs
 
     def _new_beliefs(self) -> Beliefs:
         assert self._inbox.dim is not None
-        if self.policy.features is None:
+        if self._plan.basis is None:
             return FactorBeliefs(self.policy, self._plan, self.agent)
         return StatisticsBeliefs(self.policy, self._plan, self.agent, self._inbox.dim)
 
     def _keep(self, observation: Observation) -> None:
         """Keep an observation until the next decision, if it is of any use."""
-        # an agent that follows for good, or acts at random, has no use for data
-        follows = self._arm is not None and self._patience is None
-        if self.policy.act.judges and not follows:
+        if self._learns:
             self._inbox.add(observation)
+            if observation.origin == self.agent and self._beliefs is not None:
+                self._beliefs.saw(observation)
+
+    @property
+    def _learns(self) -> bool:
+        """Whether data are of use: not to who follows for good, or acts at random."""
+        follows = self._arm is not None and self._patience is None
+        return self.policy.act.judges and not follows
+
+    def _hear(self, block: Block) -> None:
+        """Take a block of observations in."""
+        if block.origin == self._leader:
+            self._lead(max(block.observations, key=lambda one: one.round))
+        if block.origin not in self._heard or not self._learns:
+            return
+        if self._plan.basis is None:
+            for one in block.observations:
+                self._keep(one)
+            return
+        beliefs = self._believing()
+        assert isinstance(beliefs, StatisticsBeliefs)
+        beliefs.absorb_block(block, self._round)
+
+    def _lead(self, observation: Observation) -> None:
+        """Follow what the leader did last."""
+        if self._arm is None or observation.round > self._arm.round:
+            self._arm, self._arm_came = observation, self._round
 
     def _make_room(self) -> None:
-        """With features, learn what waits before it is more than `_MOST_PENDING`."""
+        """Where sums are kept, add up what waits before it is more than `_MOST_PENDING`."""
         full = len(self._inbox.observations) >= _MOST_PENDING
-        if self.policy.features is not None and full and self._inbox.dim is not None:
+        if self._plan.basis is not None and full and self._inbox.dim is not None:
             with self._transaction():
-                self._learn()
+                self._absorb()
+
+    def _check_sums(self, what: str) -> None:
+        if self._plan.basis is None:
+            raise LocalProtocolError(
+                f"{what} needs beliefs of a fixed size; give the policy features=, such as "
+                "coopbandits.features.Exact() for a linear kernel or Fourier(64) for others"
+            )
+
+    def _newest_of(self, origin: int) -> int:
+        """Return the newest round of an agent that was learnt, 0 for none."""
+        beliefs = self._beliefs
+        if not isinstance(beliefs, StatisticsBeliefs) or origin not in self._heard:
+            return 0
+        return beliefs.newest(origin)
 
     def _adds_up(self) -> StatisticsBeliefs | None:
         """Return what adds own observations up, where sums are told."""
@@ -445,25 +699,33 @@ class Agent:
             self._inbox.digests = {**self._inbox.digests, digest.origin: digest}
         return [*onward]
 
-    def _offered(self, contexts: object) -> Offered:
-        """Check a decision set: (K, d), or a continuum."""
-        if isinstance(contexts, Box | Polytope):
+    def _offered(self, contexts: object) -> tuple[Array | DecisionSet, Offered]:
+        """Check a decision set: (K, d), or a continuum; as it is, and as it is computed with."""
+        raw, offered = self._units.offered(contexts)
+        if isinstance(offered, Box | Polytope):
             # no built-in kernel is larger anywhere than at the point furthest from 0
-            furthest = np.maximum(np.abs(contexts.low), np.abs(contexts.high))
-            self._check_own(np.array([furthest, contexts.low, contexts.high]))
-            return contexts
-        offered = as_contexts(contexts)
-        self._check_own(offered)
-        return offered
+            furthest = np.maximum(np.abs(offered.low), np.abs(offered.high))
+            self._check_own(np.array([furthest, offered.low, offered.high]))
+        else:
+            self._check_own(offered)
+        return raw, offered
 
-    def _check_own(self, contexts: Array) -> None:
+    def _asked(self, contexts: object) -> Array:
+        """Check contexts that are asked about: (m, d)."""
+        if not self.policy.act.judges:
+            raise LocalProtocolError(f"{self.policy.name} asks no posterior: it acts at random")
+        X = self._units.scaled(as_contexts(contexts, "contexts"))
+        self._check_own(X)
+        return X
+
+    def _check_own(self, contexts: Array, origin: int | None = None) -> None:
         if self._inbox.dim not in (None, contexts.shape[1]):
             raise ShapeError(
                 f"agent {self.network.called(self.agent)} uses contexts of {self._inbox.dim} "
                 "numbers, but got contexts "
                 f"of {contexts.shape[1]} numbers"
             )
-        agents = np.full(len(contexts), self.agent)
+        agents = np.full(len(contexts), self.agent if origin is None else origin)
         if not self._plan.prior.admits(self.policy.ridge, agents, contexts):
             raise refusal(contexts, self.policy.ridge)
 
@@ -477,6 +739,15 @@ class Agent:
             arm = self._inbox.fitted(self._arm)
             fits = arm is not None and self._inbox.admits(arm.context, self._leader)
             self._arm = arm if fits else None
+
+
+def _most_hops(carrier: Network, agent: int, ttl: int) -> dict[int, int]:
+    """Return how many hops can be left of what comes from each agent within γ of one."""
+    if ttl == 1:
+        return {}
+    sources, rounds = carrier.lags(ttl).row(agent)
+    most = dict(zip(sources.tolist(), (ttl + 1 - rounds).tolist(), strict=True))
+    return most | {agent: ttl}
 
 
 def _check_kinds(policy: object, network: object) -> None:

@@ -48,6 +48,20 @@ class Attachments:
         sample = self.sample + gained if self.sample.size else gained
         return replace(self, newest=frozen(estimator.learner.embedded(sample)), sample=sample)
 
+    def by_themselves(self, X: Array) -> Array:
+        """Return what goes with k contexts of which each was all that was offered: (k, ·)."""
+        estimator = self.plan.estimator
+        if estimator is None:
+            return np.empty((len(X), 0))
+        each = np.arange(len(X))
+        sampled = as_floats(
+            estimator.learner.sampled(each, X, each), "what is attached to contexts"
+        )
+        if not self.plan.frozen:
+            return frozen(sampled)
+        assert isinstance(estimator.learner, EmbeddingLearner)
+        return frozen(estimator.learner.embedded(sampled))
+
     def asked(self, offered: Array) -> Array:
         """Return what the posterior takes beside each context, given all that is offered: (·,)."""
         if not self.plan.frozen:

@@ -48,12 +48,18 @@ class Beliefs(Protocol):
         """How many observations have been learnt from others than these."""
         ...
 
-    def learn(self, observations: Sequence[Observation], digests: Collection[Digest] = ()) -> None:
+    def learn(
+        self, observations: Sequence[Observation], digests: Collection[Digest] = (), now: int = 0
+    ) -> None:
         """Learn what has arrived, and estimate K_z again if that is due.
 
         Observations are added to what is known; a digest takes the place of what was known of its
-        origin.
+        origin. Where evidence fades, it does so up to the agent's own round, `now`.
         """
+        ...
+
+    def saw(self, observation: Observation) -> None:
+        """Note an observation of the agent's own, which counts before it is learnt if it can."""
         ...
 
     def predict(self, X: Array, attached: Array) -> Belief:

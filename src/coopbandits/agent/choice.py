@@ -16,6 +16,7 @@ from coopbandits.act import (
     defined,
     draws,
     explores,
+    first_best,
     normals,
     propensity,
     rated,
@@ -23,8 +24,8 @@ from coopbandits.act import (
 from coopbandits.agent.attachments import Attachments
 from coopbandits.agent.beliefs import Beliefs
 from coopbandits.agent.continuum import best_point
-from coopbandits.agent.prediction import Prediction
-from coopbandits.arrays import Array, check_size
+from coopbandits.agent.decision import Prediction
+from coopbandits.arrays import Array, IntArray, check_size
 from coopbandits.decision_sets import DecisionSet
 from coopbandits.gp.covariances import drawn
 from coopbandits.gp.posterior import Belief
@@ -72,68 +73,99 @@ def followed(act: Act, arm: Array, offered: Offered, rng: np.random.Generator) -
     return Choice(None, _explored(act, offered, nearest, rng))
 
 
-def judged(
-    policy: Policy,
-    plan: Plan,
-    agent: int,
-    beliefs: Beliefs,
-    attachments: Attachments,
-    offered: Offered,
-    rng: np.random.Generator,
-) -> Choice:
-    """Choose what is rated best; at random if nothing is known (Alg. 1, l. 4-7)."""
-    if isinstance(offered, np.ndarray):
-        X, spread = offered, offered
-    else:
-        X, spread = offered.sample(rng, 1), offered.spread
-    attached = attachments.asked(spread) if plan.frozen else np.empty(0)
-    agents = np.full(len(X), agent)
+@dataclass(frozen=True, eq=False)
+class Viewpoint:
+    """What an agent rates actions from: its policy's answers and its beliefs."""
 
-    def rate(belief: Belief, deviations: Array | None = None) -> tuple[Array, Array]:
-        union_bound = plan.union_bound[np.full(len(belief.mean), agent)]
+    policy: Policy
+    plan: Plan
+    agent: int
+    beliefs: Beliefs
+    attachments: Attachments
+
+    def attached(self, offered: Offered) -> Array:
+        """Return what the posterior takes beside each context: (·,)."""
+        if not self.plan.frozen:
+            return np.empty(0)
+        spread = offered if isinstance(offered, np.ndarray) else offered.spread
+        return self.attachments.asked(spread)
+
+    def rate(self, belief: Belief, deviations: Array | None = None) -> tuple[Array, Array]:
+        """Score K actions, and return the width too, given a draw in place of σ: (K,), (K,)."""
+        policy = self.policy
         return rated(
             policy.act,
             policy.width,
             belief,
             ridge=policy.ridge,
-            union_bound=union_bound,
+            union_bound=self.plan.union_bound[np.full(len(belief.mean), self.agent)],
             drawn=deviations,
         )
 
-    if draws(policy.act):
-        check_size(
-            len(X),
-            len(X),
-            what=f"one joint draw at {len(X):,} actions",
-            advice="offer fewer actions, a continuum, or take a policy that does not draw",
-        )
-    belief = beliefs.predict(X, attached)
-    knows = belief.count[0] > 0
-    if isinstance(offered, np.ndarray):
+    def scored(self, X: Array, rng: np.random.Generator) -> tuple[Belief, Array, Array]:
+        """Return belief, scores and width at K offered actions: (K, d) -> (K,), or (K, M), (K,)."""
+        act = self.policy.act
+        if draws(act):
+            check_size(
+                len(X),
+                len(X),
+                what=f"one joint draw at {len(X):,} actions",
+                advice="offer fewer actions, a continuum, or take a policy that does not draw",
+            )
+        belief = self.beliefs.predict(X, self.attached(X))
         deviations = None
-        if knows and draws(policy.act):
+        if belief.count[0] > 0 and draws(act):
             assert belief.covariance is not None
-            prior, z = plan.prior.diagonal(agents, X), normals(policy.act, len(X), rng)
+            agents = np.full(len(X), self.agent)
+            prior, z = self.plan.prior.diagonal(agents, X), normals(act, len(X), rng)
             deviations = drawn(belief.covariance, prior, agents, z)
-        scores, width = rate(belief, deviations)
-        index, chance = _best(defined(scores), rng)
-        if not knows:
-            index, chance = int(rng.integers(len(X))), _uniform(X)
-        elif draws(policy.act) and scores.ndim == 1:  # one draw does not tell
-            chance = np.full(len(X), np.nan)
-        choice = _chosen(policy.act, X, index, chance, rng)
+        scores, width = self.rate(belief, deviations)
+        return belief, defined(scores), width
+
+
+def judged(view: Viewpoint, offered: Offered, rng: np.random.Generator) -> Choice:
+    """Choose what is rated best; at random if nothing is known (Alg. 1, l. 4-7)."""
+    act = view.policy.act
+    if isinstance(offered, np.ndarray):
+        belief, scores, width = view.scored(offered, rng)
+        index, chance = _best(scores, rng)
+        if belief.count[0] == 0:
+            index, chance = int(rng.integers(len(offered))), _uniform(offered)
+        elif draws(act) and scores.ndim == 1:  # one draw does not tell
+            chance = np.full(len(offered), np.nan)
+        choice = _chosen(act, offered, index, chance, rng)
         assert choice.index is not None
         facts, scored = _facts(belief, width, choice.index), Prediction.of(belief, width)
         return replace(choice, facts=facts, scores=scored)
-    _, width = rate(belief)
+    X, attached = offered.sample(rng, 1), view.attached(offered)
+    belief = view.beliefs.predict(X, attached)
+    knows = belief.count[0] > 0
+    _, width = view.rate(belief)
     if knows:
-        X = best_point(offered, beliefs, attached, policy.act, float(width[0]), rng)[None, :]
+        X = best_point(offered, view.beliefs, attached, act, float(width[0]), rng)[None, :]
     found = X[0]
-    point = _explored(policy.act, offered, found, rng)
+    point = _explored(act, offered, found, rng)
     if knows or point is not found:
-        belief = beliefs.predict(point[None, :], attached)
-        _, width = rate(belief)
+        belief = view.beliefs.predict(point[None, :], attached)
+        _, width = view.rate(belief)
     return Choice(None, point, _facts(belief, width, 0))
+
+
+def predicted(view: Viewpoint, X: Array) -> Prediction:
+    """Return what is believed at m contexts: (m, d)."""
+    belief = view.beliefs.predict(X, view.attached(X))
+    return Prediction.of(belief, defined(view.rate(belief)[1]))
+
+
+def ranked(view: Viewpoint, X: Array, k: int, rng: np.random.Generator) -> IntArray:
+    """Return the k best rated of K actions, the best first, of ties the lowest: (K, d) -> (k,)."""
+    _, scores, _ = view.scored(X, rng)
+    left = (scores if scores.ndim == 1 else scores.mean(axis=1))[None, :].copy()
+    order = np.empty(k, dtype=np.int64)
+    for place in range(k):
+        order[place] = first_best(left)[0]
+        left[0, order[place]] = -np.inf
+    return order
 
 
 def _best(scores: Array, rng: np.random.Generator) -> tuple[int, Array]:

@@ -14,6 +14,7 @@ from coopbandits.act import draws
 from coopbandits.agent.beliefs import Arrays
 from coopbandits.agent.gradients import FactorSurface
 from coopbandits.arrays import Array, IntArray
+from coopbandits.forget import Window
 from coopbandits.gp.compositions import JointKernel, composition
 from coopbandits.gp.mixture import PosteriorMixture
 from coopbandits.gp.network_kernel import SubsetKernel
@@ -30,24 +31,25 @@ class FactorBeliefs:
     """One agent's posterior under each hypothesis of K_z.
 
     Attributes:
-        observations: All that were learnt, in order.
+        observations: All that were learnt, in order; those of the window, where there is one.
         blocks: How many were learnt at a time, since K_z was last estimated.
         hypotheses: What K_z may be.
+        n_observations: How many were learnt, faded or not.
+        clock: Of each origin the newest round that is known, and the own round in which it came,
+            where there is a window.
     """
 
     def __init__(self, policy: Policy, plan: Plan, agent: int) -> None:
         self._policy, self._plan, self._agent = policy, plan, agent
         self._estimates = plan.estimates
+        self._window = policy.forget.rounds if isinstance(policy.forget, Window) else None
         self.observations: list[Observation] = []
+        self.n_observations = 0
+        self.clock: dict[int, tuple[int, int]] = {}
         self.blocks: tuple[int, ...] = ()
         self.hypotheses = Hypotheses.of(plan.lags, np.array([agent]), None)
         self._summaries: Array = np.empty((0, 0))
         self._posteriors = PosteriorMixture.under(plan.kernel, policy.ridge)
-
-    @property
-    def n_observations(self) -> int:
-        """How many observations have been learnt."""
-        return len(self.observations)
 
     @property
     def recent(self) -> Sequence[Observation]:
@@ -56,10 +58,17 @@ class FactorBeliefs:
 
     def n_observations_without(self, origins: Collection[int]) -> int:
         """How many observations have been learnt from others than these."""
-        return sum(one.origin not in origins for one in self.observations)
+        faded = self.n_observations - len(self.observations)
+        return faded + sum(one.origin not in origins for one in self.observations)
 
-    def learn(self, observations: Sequence[Observation], digests: Collection[Digest] = ()) -> None:
+    def learn(
+        self, observations: Sequence[Observation], digests: Collection[Digest] = (), now: int = 0
+    ) -> None:
         """Learn what has arrived, and estimate K_z again if that is due."""
+        self.n_observations += len(observations)
+        if self._window is not None:
+            self._learn_window(observations, self._window, now)
+            return
         if not observations:
             return
         self.observations += observations
@@ -69,11 +78,14 @@ class FactorBeliefs:
                 observations = self.observations
         self._extend(observations)
 
+    def saw(self, observation: Observation) -> None:
+        """Do nothing: an observation of the agent's own is learnt as any other."""
+
     def replay(
         self, observations: Sequence[Observation], blocks: tuple[int, ...], fitted_at: int
     ) -> None:
         """Learn observations as beliefs that were stored did."""
-        self.observations = [*observations]
+        self.observations, self.n_observations = [*observations], len(observations)
         if self._estimates and fitted_at:
             self._summaries = self._summed(observations[:fitted_at])
             self._estimate(fitted_at)
@@ -82,6 +94,20 @@ class FactorBeliefs:
         for size in blocks:
             self._extend(observations[start : start + size])
             start += size
+
+    def resume(
+        self,
+        observations: Sequence[Observation],
+        learnt: int,
+        clock: dict[int, tuple[int, int]],
+        hypotheses: Hypotheses,
+    ) -> None:
+        """Go on with the observations of a window and what K_z was taken to be."""
+        self.observations, self.n_observations, self.clock = [*observations], learnt, clock
+        self.hypotheses = hypotheses
+        if self._estimates:
+            self._summaries = self._summed(observations)
+        self._start_anew()
 
     def predict(self, X: Array, attached: Array) -> Belief:
         """Return the belief at m contexts, with covariances if the act draws: (m, d), (·,)."""
@@ -101,17 +127,62 @@ class FactorBeliefs:
     def state(self) -> Any:
         """Return what `restore` needs to forget all that is learnt from now on."""
         held = self.blocks, self.hypotheses, self._summaries, self._posteriors
-        return held, len(self.observations), self._posteriors.mark
+        facts = self.observations, self.n_observations, self.clock
+        return held, facts, len(self.observations), self._posteriors.mark
 
     def restore(self, state: Any) -> None:
         """Go back to a state, to the bit."""
-        (self.blocks, self.hypotheses, self._summaries, self._posteriors), n, mark = state
+        (self.blocks, self.hypotheses, self._summaries, self._posteriors), facts, n, mark = state
+        self.observations, self.n_observations, self.clock = facts
         del self.observations[n:]
         self._posteriors.reset(mark)
 
     def stored(self) -> Arrays:
         """Return the arrays that it can be made of again, with the observations."""
-        return {"blocks": np.array(self.blocks, dtype=np.int64)}
+        arrays: Arrays = {"blocks": np.array(self.blocks, dtype=np.int64)}
+        if self._window is not None:
+            clock = [[origin, *facts] for origin, facts in self.clock.items()]
+            arrays["clock"] = np.array(clock, dtype=np.int64).reshape(-1, 3)
+            arrays["known"] = np.array([self.n_observations])
+            arrays["U"], arrays["delta"] = self.hypotheses.U, self.hypotheses.delta
+            arrays["weight"] = self.hypotheses.weight
+        return arrays
+
+    def _learn_window(self, observations: Sequence[Observation], window: int, now: int) -> None:
+        """Keep the observations of the window alone, and start posteriors anew with them."""
+        clock = dict(self.clock)
+        for one in observations:
+            newest = max(one.round, clock.get(one.origin, (0, 0))[0])
+            clock[one.origin] = newest, now
+        reached = {
+            origin: now if origin == self._agent else newest + max(now - came, 0)
+            for origin, (newest, came) in clock.items()
+        }
+        held = [
+            one
+            for one in (*self.observations, *observations)
+            if reached[one.origin] - one.round < window
+        ]
+        self.clock = clock
+        if not observations and len(held) == len(self.observations):
+            return
+        self.observations = held
+        if self._estimates:
+            self._summaries = np.zeros_like(self._summaries)
+            self._summaries = self._summed(held)
+            self._estimate(self.n_observations)
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        """Start posteriors anew with all observations that there are."""
+        self.blocks = ()
+        self._posteriors = (
+            posteriors_under(self._policy, self.hypotheses, 0, len(self._plan.lags))
+            if self._estimates
+            else PosteriorMixture.under(self._plan.kernel, self._policy.ridge)
+        )
+        if self.observations:
+            self._extend(self.observations)
 
     def _extend(self, observations: Sequence[Observation]) -> None:
         origins = np.array([one.origin for one in observations])
@@ -156,7 +227,8 @@ def posteriors_under(
     posteriors = []
     for h in some:
         K_z = SubsetKernel(sources, hypotheses.matrix(int(h)), agents)
-        kernel = JointKernel(policy.kernel, K_z, composition(policy.compose))
+        constants = 0.0 if policy.constants is None else policy.constants.variance
+        kernel = JointKernel(policy.kernel, K_z, composition(policy.compose), constants)
         posteriors.append(Posterior(kernel, policy.ridge))
     related = hypotheses.linked[some][:, heard]
     return PosteriorMixture(tuple(posteriors), hypotheses.weight[some], sources, related)

@@ -21,6 +21,7 @@ import numpy as np
 from coopbandits.arrays import Array, IntArray
 from coopbandits.features import Basis, jacobian_of
 from coopbandits.gp.compositions import JointKernel, residual_variance
+from coopbandits.gp.intercept import Intercept
 from coopbandits.gp.mixture import PosteriorMixture
 from coopbandits.gp.posterior import Posterior, SmoothKernel, deviation
 from coopbandits.kernels import diagonal_gradient_of
@@ -119,7 +120,10 @@ class _Part:
 
 
 class WeightsSurface:
-    """The beliefs of an agent whose m weights have mean θ and covariance GGᵀ."""
+    """The beliefs of an agent whose m weights have mean θ and covariance GGᵀ.
+
+    Where it has a constant of its own that is a weight more, the last.
+    """
 
     def __init__(
         self, prior: JointKernel, agent: int, basis: Basis, theta: Array, G: Array
@@ -131,29 +135,33 @@ class WeightsSurface:
 
     def believe(self, X: Array) -> tuple[Array, Array]:
         """Return mean and std at m points: (m, d) -> (m,), (m,)."""
-        phi, left = self._features(X)
-        spread = phi @ self._G
-        return phi @ self._theta, deviation(np.einsum("ij,ij->i", spread, spread) + left)
+        _, asked, left = self._features(X)
+        spread = asked @ self._G
+        return asked @ self._theta, deviation(np.einsum("ij,ij->i", spread, spread) + left)
 
     def slopes(self, X: Array) -> Slopes:
         """Return mean and std at m points with their gradients: (m, d)."""
         kernel = self._prior.kernel
-        phi, left = self._features(X)
+        phi, asked, left = self._features(X)
+        m = phi.shape[1]
         jacobian = jacobian_of(self._basis, kernel, X)
-        spread = phi @ self._G
+        spread = asked @ self._G
         # ∇ of |Gᵀφ|², and of K(x̃, x̃) − K_z|φ|² where that counts
         counts = (left > 0)[:, None]
-        pull = spread @ self._G.T - counts * self._scale * phi
+        pull = spread @ self._G[:m].T - counts * self._scale * phi
         variance_by_x = 2 * (pull[:, None, :] @ jacobian)[:, 0]
         variance_by_x += counts * self._scale * diagonal_gradient_of(kernel, X)
         variance = np.einsum("ij,ij->i", spread, spread) + left
-        whole = self._scale * kernel.diagonal(X)
-        mean_by_x = self._theta @ jacobian
-        return _rooted(phi @ self._theta, variance, mean_by_x, variance_by_x, whole)
+        whole = self._scale * kernel.diagonal(X) + self._prior.intercept
+        mean_by_x = self._theta[:m] @ jacobian
+        return _rooted(asked @ self._theta, variance, mean_by_x, variance_by_x, whole)
 
-    def _features(self, X: Array) -> tuple[Array, Array]:
+    def _features(self, X: Array) -> tuple[Array, Array, Array]:
+        """Return φ, what the weights are asked at and the variance that φ leaves out."""
         phi = self._basis.features(self._prior.kernel, X)
-        return phi, residual_variance(self._prior, np.full(len(X), self._agent), X, phi)
+        asked = Intercept.features(phi) if self._prior.intercept else phi
+        left = residual_variance(self._prior, np.full(len(X), self._agent), X, phi)
+        return phi, asked, left
 
 
 def _rooted(

@@ -70,7 +70,7 @@ class Inbox:
                     "the kernel cannot take: so large that it leaves no digits, or of an arm that "
                     "there is not"
                 )
-        factor = self.policy.features is None
+        factor = self.plan.basis is None
         from_one, from_all = self.waiting[observation.origin], len(self.observations)
         if (factor and from_one >= MOST_OF_ONE) or (
             (factor or self.dim is None) and from_all >= MOST_OF_ALL
@@ -139,12 +139,13 @@ class Inbox:
             return False
 
     def _sound(self, digest: Digest) -> Digest:
-        features, estimator, dim = self.policy.features, self.plan.estimator, self.dim
+        features, estimator, dim = self.plan.basis, self.plan.estimator, self.dim
         assert features is not None
         assert dim is not None
+        constants = int(self.policy.constants is not None)  # sums are of (φ, 1) then
         return sound(
             digest,
-            m=features.size(self.policy.kernel, dim),
+            m=features.size(self.policy.kernel, dim) + constants,
             p=0 if estimator is None else estimator.summary_size(dim),
             ridge=self.policy.ridge,
             scale=float(self.plan.prior.K_z.own(np.array([digest.origin]))[0]),

@@ -9,16 +9,22 @@ its factor: learning them again in the same batches gives the factor back to the
 observations are three arrays each: `*_whose` (origin, round, d, k), `*_rewards` and `*_numbers`
 (contexts with what is attached, one after the other).
 
-Versions 1 and 2 are still read. In both the network's fingerprint is another one, and the header
-does not say what policy and network were (`identity.py`); statistics are of the agents that the
-network has the agent hear. In version 1 what is attached stands behind each context, and
-observations have no rounds (`snapshot_v1.py`).
+An agent with statistics is stored as its sums (with three whole numbers for each source: how many
+observations, the newest round, when it came), its posterior's mean and covariance, and the own
+observations that are not folded into it yet. Rounds that were seen are runs (origin, first, last).
+
+Versions 1 to 3 are still read. Up to version 3 there is no posterior, which follows from the sums;
+rounds that were seen are single (`hops`, `settled`). In versions 1 and 2 the network's fingerprint
+is another one, and the header does not say what policy and network were (`identity.py`); statistics
+are of the agents that the network has the agent hear. In version 1 what is attached stands behind
+each context, and observations have no rounds (`snapshot_v1.py`).
 """
 
 import json
 import struct
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,31 +35,37 @@ from coopbandits.agent.factor_beliefs import FactorBeliefs
 from coopbandits.agent.identity import check_identity, check_move, identity
 from coopbandits.agent.outbox import Outbox
 from coopbandits.agent.snapshot_v1 import upgraded
+from coopbandits.agent.source_sums import SourceSums
 from coopbandits.agent.statistics_beliefs import StatisticsBeliefs
 from coopbandits.arrays import (
     LARGEST,
     Array,
+    IntArray,
     as_bytes,
     as_count,
     as_floats,
     frozen,
-    is_whole,
 )
 from coopbandits.errors import RemoteProtocolError, StateError
+from coopbandits.forget import Window
+from coopbandits.gp.linear_posterior import LinearPosterior
 from coopbandits.network import Network
 from coopbandits.policy import Policy
 from coopbandits.protocol.digests import LARGEST_SUM, Digest, checked, packed, sound
 from coopbandits.protocol.messages import LAST_ROUND, Observation
+from coopbandits.protocol.seen_rounds import SeenRounds
 from coopbandits.similarity.hypotheses import Hypotheses
 
 if TYPE_CHECKING:
     from coopbandits.agent.agent import Agent
 
 _MAGIC = b"CBa"
-_VERSION = 3
+_VERSION = 4
 _PREFIX = struct.Struct("<3sBI")
 _DTYPES = ("<f8", "<i8")
 _NO_FIT = "its arrays do not fit each other"
+# A decision expires once so many more were taken, unless an agent is told otherwise.
+EXPIRE = 10_000
 # What contents that make no sense may raise, wherever they are used.
 _SENSELESS = (
     ArithmeticError,
@@ -143,17 +155,22 @@ def _contents(agent: "Agent") -> tuple[dict[str, Any], Arrays]:
         "arm_came": agent._arm_came,
         "fitted_at": agent.estimated,
         "before": 0 if outbox is None else outbox.before,
+        "expire": agent.expire,
     }
-    known = beliefs.observations if isinstance(beliefs, FactorBeliefs) else []
-    hops = [[o, r, h] for o, rounds in agent._relay.hops.items() for r, h in rounds.items()]
+    known, unfolded = [], []
+    if isinstance(beliefs, FactorBeliefs):
+        known = beliefs.observations
+    elif isinstance(beliefs, StatisticsBeliefs):
+        known = [one for _, one in beliefs.sources.held]
+        unfolded = [*beliefs.unfolded]
     arrays = {
         **_laid_out("known", known),
+        **_laid_out("unfolded", unfolded),
         **_laid_out("waiting", inbox.observations),
         **_laid_out("arm", [] if agent._arm is None else [agent._arm]),
         **_laid_out("held", [] if outbox is None else outbox.held),
         **_laid_out("open", [Observation(agent.agent, i, x, 0.0, k) for i, (x, k) in opened]),
-        "hops": np.array(hops, dtype=np.int64).reshape(-1, 3),
-        "settled": np.array(list(agent._relay.settled.items()), dtype=np.int64).reshape(-1, 2),
+        **_seen(agent),
         "sample": agent._attachments.sample,
         **({} if beliefs is None else beliefs.stored()),
     }
@@ -184,7 +201,7 @@ def _senseless(error: BaseException) -> StateError:
 
 
 def _refill(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
-    inbox, outbox, relay = agent._inbox, agent._outbox, agent._relay
+    inbox, outbox = agent._inbox, agent._outbox
     agent._round = as_count(header["round"], "round", least=0, most=LAST_ROUND)
     agent._rng.bit_generator.state = header["rng"]
     agent._arm_came = as_count(header["arm_came"], "arm_came", least=0, most=LAST_ROUND)
@@ -197,16 +214,8 @@ def _refill(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
         as_count(one.round, "a decision's id", most=agent._round): (one.context, one.attached)
         for one in _read(agent, "open", arrays)
     }
-    for origin, round_, hops in arrays["hops"].tolist():
-        as_count(origin, "origin", least=0, most=len(agent.network) - 1)
-        as_count(hops, "hops", most=agent.policy.ttl)
-        relay.hops.setdefault(origin, {})[as_count(round_, "round", most=LAST_ROUND)] = hops
-    relay.settled = {
-        as_count(o, "origin", least=0, most=len(agent.network) - 1): as_count(
-            r, "round", most=LAST_ROUND
-        )
-        for o, r in arrays["settled"].tolist()
-    }
+    agent.expire = as_count(header.get("expire", EXPIRE), "expire")
+    _see_again(agent, arrays)
     agent._attachments = Attachments(agent._plan, sample=_sample(agent, arrays["sample"]))
     if outbox is not None:
         outbox.before = as_count(header["before"], "before", least=0, most=LAST_ROUND)
@@ -226,6 +235,9 @@ def _refill(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
 def _replay(agent: "Agent", beliefs: FactorBeliefs, arrays: Arrays, fitted_at: int) -> None:
     """Let beliefs learn what they had learnt, in the same batches."""
     known = _read(agent, "known", arrays)
+    if isinstance(agent.policy.forget, Window):
+        _resume_window(agent, beliefs, arrays, known, fitted_at)
+        return
     blocks = tuple(as_count(size, "a batch") for size in arrays["blocks"].tolist())
     estimates = agent._plan.estimates
     if sum(blocks) != len(known) or (estimates and blocks[:1] != (fitted_at,) and fitted_at):
@@ -236,8 +248,9 @@ def _replay(agent: "Agent", beliefs: FactorBeliefs, arrays: Arrays, fitted_at: i
 def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_at: int) -> None:
     """Put statistics together again, and check that they can be."""
     empty, sums, summaries = beliefs.hypotheses, arrays["sums"], arrays["summaries"]
-    U, delta, weight = arrays["U"], arrays["delta"], arrays["weight"]
-    known = arrays.get("sources", empty.agents[0])
+    known, sources = arrays.get("sources", empty.agents[0]), beliefs.sources
+    counted = sums[:, 0].astype(np.int64) if sums.ndim == 2 else np.zeros(0, dtype=np.int64)
+    learnt = arrays.get("learnt", np.stack([counted, 0 * counted, 0 * counted]))
     at = np.searchsorted(empty.agents[0], known)
     if (
         known.ndim != 1
@@ -247,41 +260,131 @@ def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_a
     ):
         raise ValueError("it has learnt from agents whom it does not listen to")
     if (
-        sums.shape != (len(known), beliefs.sums.shape[1])
-        or summaries.shape != (len(known), beliefs.summaries.shape[1])
-        or weight.ndim != 1
-        or U.ndim != 3
-        or U.shape[:2] != delta.shape
-        or delta.shape != (len(weight), len(known))
-        or not (weight > 0).all()
-        or abs(weight.sum() - 1) > 1e-9
-        or (delta < 0).any()
-        or max(np.abs(U).max(initial=0.0), delta.max(initial=0.0)) > LARGEST
+        sums.shape != (len(known), sources.sums.shape[1])
+        or summaries.shape != (len(known), sources.summaries.shape[1])
+        or learnt.shape != (3, len(known))
+        or (learnt < 0).any()
         or np.abs(summaries).max(initial=0.0) > LARGEST_SUM
     ):
         raise ValueError(_NO_FIT)
     for origin, row in zip(known.tolist(), sums, strict=True):
         if row.any():
             digest = checked(Digest(int(row[0]), int(origin), packed(row), np.empty(0), 1))
-            m = beliefs.features
+            m = beliefs.features if agent.policy.constants is None else beliefs.features + 1
             scale = float(agent._plan.prior.K_z.own(np.array([origin]))[0])
             sound(digest, m=m, p=0, ridge=agent.policy.ridge, scale=scale, largest=np.inf)
     # who joined since has told nothing, and is on its own
-    beliefs.sums[at], beliefs.summaries[at] = sums, summaries
-    H, N = len(weight), empty.agents.shape[1]
-    all_U, all_delta = np.zeros((H, N, U.shape[2])), np.ones((H, N))
-    all_U[:, at], all_delta[:, at] = U, delta
-    beliefs.hypotheses = _hypotheses(agent, empty, all_U, all_delta, weight, fitted_at)
+    sources.sums[at], sources.summaries[at] = sums, summaries
+    N = empty.agents.shape[1]
+    counts, newest, came = np.zeros((3, N), dtype=np.int64)
+    counts[at], newest[at], came[at] = learnt
+    held = [(int(beliefs.place(one.origin)), one) for one in _read(agent, "known", arrays)]
+    beliefs.sources = replace(sources, learnt=counts, newest=newest, came=came, held=tuple(held))
+    beliefs.hypotheses = _hypotheses(agent, empty, arrays, at, fitted_at)
+    _believe_again(beliefs, arrays, _read(agent, "unfolded", arrays))
+
+
+def _believe_again(beliefs: StatisticsBeliefs, arrays: Arrays, unfolded: list[Observation]) -> None:
+    """Take the posterior that was stored, or the one that follows from the sums."""
+    if "posterior_mean" not in arrays:
+        beliefs.posterior = beliefs.refreshed()
+        return
+    mean, covariance = arrays["posterior_mean"], arrays["posterior_covariance"]
+    facts, (M,) = arrays["posterior_facts"], beliefs.posterior.mean.shape
+    if mean.shape != (M,) or covariance.shape != (M, M) or facts.shape != (4,):
+        raise ValueError(_NO_FIT)
+    logdet, count, stale, as_of = facts.tolist()
+    if logdet < 0 or np.linalg.eigvalsh(covariance)[0] < -1e-6 * max(np.abs(covariance).max(), 1.0):
+        raise ValueError(_NO_FIT)
+    count = as_count(int(count), "how many observations", least=0, most=LAST_ROUND)
+    beliefs.posterior = LinearPosterior(mean, covariance, logdet, count)
+    beliefs.stale, beliefs.as_of = bool(stale), as_count(int(as_of), "as_of", least=0)
+    beliefs.unfolded = tuple(unfolded)
+
+
+def _resume_window(
+    agent: "Agent",
+    beliefs: FactorBeliefs,
+    arrays: Arrays,
+    known: list[Observation],
+    fitted_at: int,
+) -> None:
+    """Let exact beliefs go on with the observations of their window."""
+    empty = beliefs.hypotheses
+    clock = {
+        as_count(o, "origin", least=0, most=len(agent.network) - 1): (
+            as_count(newest, "round", least=0, most=LAST_ROUND),
+            as_count(came, "round", least=0, most=LAST_ROUND),
+        )
+        for o, newest, came in arrays["clock"].tolist()
+    }
+    at = np.arange(empty.agents.shape[1])
+    learnt = as_count(int(arrays["known"][0]), "how many", least=len(known), most=LAST_ROUND)
+    if {one.origin for one in known} - set(clock):
+        raise ValueError(_NO_FIT)
+    hypotheses = _hypotheses(agent, empty, arrays, at, fitted_at)
+    beliefs.resume(known, learnt, clock, hypotheses)
 
 
 def _hypotheses(
-    agent: "Agent", empty: Hypotheses, U: Array, delta: Array, weight: Array, fitted_at: int
+    agent: "Agent", empty: Hypotheses, arrays: Arrays, at: IntArray, fitted_at: int
 ) -> Hypotheses:
+    """Read what K_z was taken to be; who joined since is on its own."""
+    known, delta, weight = arrays["U"], arrays["delta"], arrays["weight"]
+    if (
+        weight.ndim != 1
+        or known.ndim != 3
+        or known.shape[:2] != delta.shape
+        or delta.shape != (len(weight), len(at))
+        or not (weight > 0).all()
+        or abs(weight.sum() - 1) > 1e-9
+        or (delta < 0).any()
+        or max(np.abs(known).max(initial=0.0), delta.max(initial=0.0)) > LARGEST
+    ):
+        raise ValueError(_NO_FIT)
+    H, N = len(weight), empty.agents.shape[1]
+    U, all_delta = np.zeros((H, N, known.shape[2])), np.ones((H, N))
+    U[:, at], all_delta[:, at] = known, delta
     if agent._plan.estimator is None:
         if len(weight) != 1:
             raise ValueError(_NO_FIT)
         return empty
-    return empty.adopted(U, delta, weight, fitted_at, agent._plan.estimator.composition)
+    return empty.adopted(U, all_delta, weight, fitted_at, agent._plan.estimator.composition)
+
+
+def _seen(agent: "Agent") -> Arrays:
+    """Return which rounds of whom have been seen."""
+    relayed = agent._relay.rounds.items()
+    runs = [
+        [origin, first, last]
+        for origin, seen in relayed
+        for first, last in zip(seen.firsts, seen.lasts, strict=True)
+    ]
+    hops = [[origin, r, h] for origin, seen in relayed for r, h in seen.hops.items()]
+    settled = [[origin, seen.settled] for origin, seen in relayed if seen.settled]
+    return {
+        "runs": np.array(runs, dtype=np.int64).reshape(-1, 3),
+        "hops": np.array(hops, dtype=np.int64).reshape(-1, 3),
+        "settled": np.array(settled, dtype=np.int64).reshape(-1, 2),
+    }
+
+
+def _see_again(agent: "Agent", arrays: Arrays) -> None:
+    """Read what `_seen` returned."""
+    relay, last = agent._relay, len(agent.network) - 1
+    for origin, round_ in arrays["settled"].tolist():
+        as_count(origin, "origin", least=0, most=last)
+        relay.settle(origin, as_count(round_, "round", most=LAST_ROUND))
+    for origin, first, end in arrays.get("runs", np.empty((0, 3), dtype=np.int64)).tolist():
+        as_count(origin, "origin", least=0, most=last)
+        seen = relay.rounds.setdefault(origin, SeenRounds())
+        after = max(seen.lasts[-1:], default=seen.settled)
+        seen.firsts.append(as_count(first, "a run of rounds", least=after + 1, most=LAST_ROUND))
+        seen.lasts.append(as_count(end, "a run of rounds", least=first, most=LAST_ROUND))
+    for origin, round_, hops in arrays["hops"].tolist():
+        as_count(origin, "origin", least=0, most=last)
+        as_count(hops, "hops", most=agent.policy.ttl)
+        relay.note(origin, as_count(round_, "round", most=LAST_ROUND), hops)
 
 
 def _laid_out(name: str, listed: Sequence[Observation]) -> Arrays:
@@ -296,6 +399,8 @@ def _laid_out(name: str, listed: Sequence[Observation]) -> Arrays:
 
 def _read(agent: "Agent", name: str, arrays: Arrays) -> list[Observation]:
     """Read what `_laid_out` returned; with d known, as contexts of d numbers have it."""
+    if f"{name}_whose" not in arrays:  # not in this version, or not of this agent
+        return []
     whose, rewards = arrays[f"{name}_whose"], arrays[f"{name}_rewards"]
     numbers = as_floats(arrays[f"{name}_numbers"], "contexts")
     if (whose[:, 2:] < 0).any():
@@ -337,8 +442,7 @@ def _untold(agent: "Agent", outbox: Outbox) -> Arrays:
         "variance_ratio_ids": np.array(list(outbox.variance_ratio), dtype=np.int64),
         "variance_ratio": np.array(list(outbox.variance_ratio.values())),
         "untold": np.array(outbox.waiting),
-        "told_sums": outbox.sums,
-        "told_summaries": outbox.summaries,
+        **_told(outbox.told),
         "newest": np.array(
             [[*key, round_] for key, round_ in agent._digest_relay.newest.items()], dtype=np.int64
         ).reshape(-1, 3),
@@ -352,14 +456,43 @@ def _untold(agent: "Agent", outbox: Outbox) -> Arrays:
     }
 
 
+def _told(told: SourceSums | None) -> Arrays:
+    """Return what own observations have added up to, where sums are told."""
+    if told is None:
+        return {"told_sums": np.empty(0), "told_summaries": np.empty(0)}
+    return {
+        "told_sums": told.sums[0],
+        "told_summaries": told.summaries[0],
+        "told_facts": np.array([told.learnt[0], told.newest[0], told.came[0]]),
+        **_laid_out("told", [one for _, one in told.held]),
+    }
+
+
+def _tell_again(agent: "Agent", arrays: Arrays) -> SourceSums:
+    """Read what `_told` returned."""
+    beliefs = agent._new_beliefs()
+    assert isinstance(beliefs, StatisticsBeliefs)
+    empty = SourceSums.empty(beliefs.sources.summariser, 1)
+    sums, summaries = arrays["told_sums"][None], arrays["told_summaries"][None]
+    # up to version 3 it is not said which was the newest
+    facts = arrays.get("told_facts", np.array([int(sums[0, 0]), 0, 0]))
+    fit = sums.shape == empty.sums.shape and summaries.shape == empty.summaries.shape
+    if not fit or facts.shape != (3,) or (facts < 0).any():
+        raise ValueError(_NO_FIT)
+    learnt, newest, came = facts[:, None]
+    held = _read(agent, "told", arrays) if "told_whose" in arrays else []
+    return SourceSums(
+        empty.summariser, sums, summaries, learnt, newest, came, tuple((0, one) for one in held)
+    )
+
+
 def _take_back(agent: "Agent", outbox: Outbox, arrays: Arrays) -> None:
     """Read what `_untold` returned."""
     inbox = agent._inbox
     ids, ratios = arrays["variance_ratio_ids"], arrays["variance_ratio"]
     outbox.variance_ratio = {int(i): float(s) for i, s in zip(ids, ratios, strict=True)}
     outbox.waiting = arrays["untold"].tolist()
-    outbox.sums, outbox.summaries = arrays["told_sums"], arrays["told_summaries"]
-    told = np.concatenate([outbox.sums, outbox.summaries])
+    told = np.concatenate([arrays["told_sums"], arrays["told_summaries"]])
     agent._digest_relay.newest = {
         (int(o), int(h)): as_count(r, "round", most=LAST_ROUND)
         for o, h, r in arrays["newest"].tolist()
@@ -372,14 +505,8 @@ def _take_back(agent: "Agent", outbox: Outbox, arrays: Arrays) -> None:
         or np.abs(told).max(initial=0.0) > LARGEST_SUM
     ):
         raise ValueError(_NO_FIT)
-    if outbox.sums.size:  # they must fit those of the next observation
-        beliefs = agent._new_beliefs()
-        assert isinstance(beliefs, StatisticsBeliefs)
-        expected = beliefs.sums.shape[1:], beliefs.summaries.shape[1:]
-        if (outbox.sums.shape, outbox.summaries.shape) != expected or not is_whole(
-            int(outbox.sums[0])
-        ):
-            raise ValueError(_NO_FIT)
+    if arrays["told_sums"].size:
+        outbox.told = _tell_again(agent, arrays)
     parts = np.split(arrays["digest_numbers"], ends)
     for (origin, round_, ttl, _, _), sums, summaries in zip(
         arrays["digests"].tolist(), parts[:-1:2], parts[1::2], strict=True

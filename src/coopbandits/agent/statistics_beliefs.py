@@ -1,7 +1,9 @@
 """Beliefs of one agent with finite features: sufficient statistics, and nothing more.
 
 Where a policy has `features=`, all that counts of an agent's observations are its sums
-(`gp/statistics.py`), so memory and time per decision do not grow with them.
+(`agent/source_sums.py`), so memory and time per decision do not grow with them. What is believed
+is a mean and a covariance of the weights (`gp/linear_posterior.py`). They are as of the last task
+that was adopted (`agent/learning.py`); own observations since then are folded in one by one.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,158 +14,226 @@ import numpy as np
 from coopbandits.act import draws
 from coopbandits.agent.beliefs import Arrays
 from coopbandits.agent.gradients import WeightsSurface
-from coopbandits.arrays import Array, IntArray, check_size, short
-from coopbandits.errors import NonFiniteError
-from coopbandits.gp.mixture import mixture_root
+from coopbandits.agent.learning import LearningResult, LearningTask, believed
+from coopbandits.agent.source_sums import Block, SourceSums, Summariser
+from coopbandits.arrays import Array, IntArray
+from coopbandits.gp.linear_posterior import LinearPosterior
 from coopbandits.gp.posterior import Belief
 from coopbandits.gp.sample_path import SamplePath, path_from_weights
-from coopbandits.gp.statistics import Statistics
-from coopbandits.gp.weights import Weights
 from coopbandits.policy import Plan, Policy
-from coopbandits.protocol.digests import Digest, unpacked
+from coopbandits.protocol.digests import Digest
 from coopbandits.protocol.messages import Observation
 from coopbandits.similarity.hypotheses import Hypotheses
-from coopbandits.similarity.similarity import Views
+
+# Of a task that is not adopted, so many own observations are remembered; then it is void.
+_MOST_SINCE = 1024
 
 
 class StatisticsBeliefs:
     """One agent's statistics of each agent listened to, and what follows from them.
 
     Attributes:
-        sums: (N, 2 + m + m²) the statistics of each agent listened to.
-        summaries: (N, p) what K_z is estimated from; (N, 0) where it is given.
+        sources: What is known of each agent listened to.
         features: m.
         hypotheses: What K_z may be.
+        posterior: What is believed, but for what is `unfolded`.
         recent: What was learnt last.
+        task: The number of the last task; only its result is adopted.
+        since: Own observations that the last task does not know of.
+        unfolded: Own observations that are in no sums that the posterior rests on.
+        stale: Whether there is more in the sums than what is believed rests on.
+        as_of: The agent's own round up to which evidence has faded in what is believed.
     """
 
     def __init__(self, policy: Policy, plan: Plan, agent: int, dim: int) -> None:
-        assert policy.features is not None
         self._policy, self._plan, self._agent = policy, plan, agent
-        self._basis, self.features = policy.features, policy.features.size(policy.kernel, dim)
+        summariser = Summariser(policy, plan, dim)
+        self._basis, self.features = summariser.basis, summariser.m
         self.hypotheses = Hypotheses.of(plan.lags, np.array([agent]), plan.K_z)
-        self._sources = self.hypotheses.agents[0]
-        check_size(
-            len(self._sources),
-            Statistics.width(self.features),
-            what=f"the statistics of {self.features:,} features",
-            advice="take fewer features, such as coopbandits.features.Fourier(64)",
-        )
-        size = 0 if plan.estimator is None else plan.estimator.summary_size(dim)
-        self.sums: Array = np.zeros((len(self._sources), Statistics.width(self.features)))
-        self.summaries: Array = np.zeros((len(self._sources), size))
+        self.me = int(self.hypotheses.me[0])
+        self.sources = SourceSums.empty(summariser, self.hypotheses.agents.shape[1])
+        self.posterior = self._prior()
         self.recent: Sequence[Observation] = ()
+        self.task, self.stale, self.as_of = 0, False, 0
+        self.since: tuple[Observation, ...] = ()
+        self.unfolded: tuple[Observation, ...] = ()
 
     @property
     def n_observations(self) -> int:
         """How many observations have been learnt."""
-        return int(self.sums[:, 0].sum())
+        return int(self.sources.learnt.sum())
 
     def n_observations_without(self, origins: Collection[int]) -> int:
         """How many observations have been learnt from others than these."""
-        return int(self.sums[~np.isin(self._sources, list(origins)), 0].sum())
+        others = ~np.isin(self.hypotheses.agents[0], list(origins))
+        return int(self.sources.learnt[others].sum())
 
-    def learn(self, observations: Sequence[Observation], digests: Collection[Digest] = ()) -> None:
+    def learn(
+        self, observations: Sequence[Observation], digests: Collection[Digest] = (), now: int = 0
+    ) -> None:
         """Learn what has arrived, and estimate K_z again if that is due."""
-        self.recent = observations
+        self.absorb(observations, digests, now)
+        task = self.learning_task(now)
+        if task is not None:
+            self.adopt(task.run())
+
+    def absorb(
+        self, observations: Sequence[Observation], digests: Collection[Digest], now: int
+    ) -> None:
+        """Add up what has arrived; what is believed stays as it is."""
         if not observations and not digests:
             return
-        sums, summaries = self.sums.copy(), self.summaries.copy()
-        if observations:
-            at = np.searchsorted(self._sources, [one.origin for one in observations])
-            rows, more = self.rows(observations)
-            np.add.at(sums, at, rows)
-            np.add.at(summaries, at, more)
+        places = self._places([one.origin for one in observations])
+        sources = self.sources.with_observations(places, observations, now, self.me)
         for digest in digests:
-            place = np.searchsorted(self._sources, digest.origin)
-            sums[place], summaries[place] = unpacked(digest.sums), digest.summaries
-        self.sums, self.summaries = sums, summaries
-        if self._plan.estimator is not None:
-            known = np.array([self.n_observations])
-            self.hypotheses, _ = self.hypotheses.refreshed(self._plan.estimator, known, self._views)
+            sources = sources.with_digest(int(self._places([digest.origin])[0]), digest, now)
+        self.sources, self.stale, self.recent = sources, True, observations or self.recent
 
-    def rows(self, observations: Sequence[Observation]) -> tuple[Array, Array]:
-        """Return what k observations add to sums and summaries: (k, ·), (k, p)."""
-        X = np.array([one.context for one in observations])
-        y = np.array([one.reward for one in observations])
-        rows = Statistics.rows(self._basis.features(self._policy.kernel, X), y)
-        summaries = np.empty((len(y), 0))
-        if self._plan.estimator is not None:
-            attached = np.array([one.attached for one in observations])
-            summaries = self._plan.estimator.learner.summaries(X, attached, y)
-        if np.isnan(rows).any() or np.isnan(summaries).any():
-            raise NonFiniteError(
-                f"features={short(self._basis)} are NaN at some contexts; expected numbers"
-            )
-        return rows, summaries
+    def absorb_block(self, block: Block, now: int) -> None:
+        """Add up k observations of one agent."""
+        place = int(self._places([block.origin])[0])
+        self.sources = self.sources.with_block(place, block, now, self.me)
+        self.stale = True
+        if block.origin == self._agent:
+            for one in block.observations:
+                self.saw(one)
+
+    def place(self, origin: int) -> int:
+        """Return where an agent that is listened to stands among the sources."""
+        return int(self._places([origin])[0])
+
+    def newest(self, origin: int) -> int:
+        """Return the newest round of an agent that is known, 0 for none."""
+        return int(self.sources.newest[self._places([origin])[0]])
+
+    def saw(self, observation: Observation) -> None:
+        """Note an observation of the agent's own, to be folded in before it is learnt."""
+        if len(self.since) >= _MOST_SINCE:
+            self.task, self.since = self.task + 1, ()
+        if len(self.unfolded) >= _MOST_SINCE:
+            self.fold()
+        self.since, self.unfolded = (*self.since, observation), (*self.unfolded, observation)
+
+    def learning_task(self, now: int, owner: int = 0) -> LearningTask | None:
+        """Take a snapshot of what was added up; None if nothing is new."""
+        fades = self._policy.forget is not None and now > self.as_of and self.n_observations > 0
+        if not self.stale and not fades:
+            return None
+        self.sources = self.sources.expired(now, self.me)
+        sums, summaries = self.sources.at(now, self.me)
+        self.task, self.since = self.task + 1, ()
+        return LearningTask(
+            agent=self._agent,
+            number=self.task,
+            owner=owner,
+            known=self.n_observations,
+            now=now,
+            sums=sums,
+            summaries=summaries,
+            hypotheses=self.hypotheses,
+            estimator=self._plan.estimator,
+            m=self.features,
+            ridge=self._policy.ridge,
+            constants=self._policy.constants,
+        )
+
+    def adopt(self, result: LearningResult) -> None:
+        """Believe what the last task found; what was seen since is to be folded in."""
+        self.hypotheses, self.posterior = result.hypotheses, result.posterior
+        self.unfolded, self.since = self.since, ()
+        self.stale, self.as_of = result.known < self.n_observations, result.now
+        self.task += 1  # no result is adopted twice
+
+    def fold(self) -> None:
+        """Fold in own observations that came since."""
+        for one in self.unfolded:
+            phi = self._asked(one.context[None, :])[0]
+            self.posterior = self.posterior.conditioned(phi, one.reward, self._policy.ridge)
+        self.unfolded = ()
 
     def predict(self, X: Array, attached: Array) -> Belief:
         """Return the belief at m contexts, with covariances if the act draws: (m, d), (·,)."""
         assert self._plan.basis is not None
+        self.fold()
         phi = self._plan.basis.features(self._policy.kernel, X)
-        mean, G, logdet, count = self.ask(phi)
+        asked, known = self._with_ones(phi), self.posterior
+        mean, variance, covariance = known.ask(asked, joint=draws(self._policy.act))
         belief = Belief(
             mean,
-            np.einsum("kd,kd->k", G, G),
-            np.full(len(phi), logdet),
-            np.full(len(phi), count),
-            G @ G.T if draws(self._policy.act) else None,
+            variance,
+            np.full(len(phi), known.logdet),
+            np.full(len(phi), known.count),
+            covariance,
         )
         agents = np.full(len(X), self._agent)
         return belief.with_residual(self._plan.prior, agents, X, phi)
 
-    def ask(self, phi: Array) -> tuple[Array, Array, float, int]:
-        """Return what is believed at K rows of features: (K, m).
-
-        Returns:
-            Means (K,), G (K, ·) in which covariances are GGᵀ, log det(I + K/λ), and from how many
-            observations.
-        """
-        K, H = len(phi), len(self.hypotheses.whose)
-        means, logdets, counts = np.empty((H, K)), np.empty(H), np.empty(H)
-        roots: list[Array] = [np.empty((K, 0))] * H
-        for batch in self.hypotheses.together:
-            rows = self.sums[batch.columns] * batch.real[..., None]
-            statistics = Statistics.of(rows, self.features)
-            weights = Weights.pooled(batch.U, batch.delta, batch.me, statistics, self._policy.ridge)
-            mean, Z, logdet = weights.ask(np.broadcast_to(phi, (len(batch.me), *phi.shape)))
-            means[batch.index], logdets[batch.index] = mean, logdet
-            counts[batch.index] = statistics.n.sum(axis=1)
-            for h, root in zip(batch.index, np.sqrt(self._policy.ridge) * Z, strict=True):
-                roots[h] = root
-        weight = self.hypotheses.weight
-        mean, G = mixture_root(means, roots, weight)
-        return mean, G, float(weight @ logdets), int(counts.max())
-
     def draw(self, dim: int, width: float, rng: np.random.Generator) -> SamplePath:
         """Draw a function from N(mean, w²Σ)."""
-        theta, G = self.ask(np.eye(self.features))[:2]
-        prior = self._plan.prior
-        return path_from_weights(prior, self._basis, self._agent, theta, G, rng, width=width)
+        self.fold()
+        mean, root, prior = self.posterior.mean, self.posterior.root, self._plan.prior
+        return path_from_weights(prior, self._basis, self._agent, mean, root, rng, width=width)
 
     def surface(self, attached: Array) -> WeightsSurface:
         """Return mean and σ with their gradients, at any point."""
-        theta, G = self.ask(np.eye(self.features))[:2]
-        return WeightsSurface(self._plan.prior, self._agent, self._basis, theta, G)
+        self.fold()
+        mean, root, prior = self.posterior.mean, self.posterior.root, self._plan.prior
+        return WeightsSurface(prior, self._agent, self._basis, mean, root)
+
+    def rows(self, observations: Sequence[Observation]) -> tuple[Array, Array]:
+        """Return what k observations add to sums and summaries: (k, ·), (k, p)."""
+        return self.sources.summariser.of(observations)
 
     def state(self) -> Any:
         """Return what `restore` needs to forget all that is learnt from now on."""
-        return self.sums, self.summaries, self.hypotheses, self.recent
+        return {name: getattr(self, name) for name in _STATE}
 
     def restore(self, state: Any) -> None:
         """Go back to a state, to the bit."""
-        self.sums, self.summaries, self.hypotheses, self.recent = state
+        for name in _STATE:
+            setattr(self, name, state[name])
 
     def stored(self) -> Arrays:
         """Return the arrays that it can be made of again."""
+        sources, known = self.sources, self.posterior
         return {
-            "sources": self._sources,
-            "sums": self.sums,
-            "summaries": self.summaries,
+            "sources": self.hypotheses.agents[0],
+            "sums": sources.sums,
+            "summaries": sources.summaries,
+            "learnt": np.stack([sources.learnt, sources.newest, sources.came]),
             "U": self.hypotheses.U,
             "delta": self.hypotheses.delta,
             "weight": self.hypotheses.weight,
+            "posterior_mean": known.mean,
+            "posterior_covariance": known.covariance,
+            "posterior_facts": np.array([known.logdet, known.count, self.stale, self.as_of]),
         }
 
-    def _views(self, due: IntArray) -> Views:
-        return Views.apart(self.hypotheses.agents, self.hypotheses.me, self.summaries[None])
+    def refreshed(self) -> LinearPosterior:
+        """Return what the sums say under the present hypotheses."""
+        sums, _ = self.sources.at(self.as_of, self.me)
+        policy = self._policy
+        return believed(self.hypotheses, sums, self.features, policy.ridge, policy.constants)
+
+    def _prior(self) -> LinearPosterior:
+        own = float(self._plan.prior.K_z.own(np.array([self._agent]))[0])
+        variances = np.full(self.features, own)
+        if self._policy.constants is not None:
+            variances = np.append(variances, self._policy.constants.variance)
+        return LinearPosterior(np.zeros(len(variances)), np.diag(variances), 0.0, 0)
+
+    def _asked(self, X: Array) -> Array:
+        return self._with_ones(self._basis.features(self._policy.kernel, X))
+
+    def _with_ones(self, phi: Array) -> Array:
+        constants = self._policy.constants
+        return phi if constants is None else constants.features(phi)
+
+    def _places(self, origins: Sequence[int]) -> IntArray:
+        return np.searchsorted(self.hypotheses.agents[0], origins)
+
+
+# What changes as an agent learns.
+_STATE = (
+    "sources", "hypotheses", "posterior", "recent", "task", "since", "unfolded", "stale", "as_of",
+)  # fmt: skip

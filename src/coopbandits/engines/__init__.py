@@ -22,6 +22,7 @@ from coopbandits.engines.exchange import Exchange
 from coopbandits.engines.lazy import LAZINESS
 from coopbandits.errors import ParameterError
 from coopbandits.features import Exact, is_finite, reference
+from coopbandits.forget import Exponential
 from coopbandits.network import Network
 from coopbandits.policy import Plan, Policy, plan
 from coopbandits.protocol.links import Links
@@ -82,6 +83,8 @@ def engine_for(
             f"engine={name!r} computes with news that everyone tells at once; {policy.name} has "
             f"say={short(policy.say)}, which real agents play: take engine='messages' or 'auto'"
         )
+    if policy.scaling is not None:
+        contexts = policy.scaling.scaled(contexts)
     case = Case(policy, plan(policy, network), contexts.shape[1], rounds, laziness)
     if name == "auto":
         name = _chosen(case, memory_limit)
@@ -138,6 +141,12 @@ def _check(name: str, case: Case) -> None:
         raise ParameterError(
             f"the policy has features=, which stand for its kernel: engine={name!r} would not use "
             "them; take engine='sparse' or 'messages', or a policy without them"
+        )
+    if name == "exact" and isinstance(case.policy.forget, Exponential):
+        raise ParameterError(
+            f"forget={short(case.policy.forget)} multiplies sums of features, which engine='exact' "
+            "does not keep; give the policy features=, take engine='statistics' (linear kernels) "
+            "or 'sparse', or forget=coopbandits.forget.Window(…)"
         )
     kernel = "a linear kernel, " if name == "statistics" else ""
     raise ParameterError(

@@ -5,6 +5,7 @@ agents believe is up to a `SimulatedBeliefs`; features, the variance that they l
 following are the same for all of them and done here.
 """
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -23,9 +24,11 @@ from coopbandits.act import (
 )
 from coopbandits.arrays import Array, BoolArray, IntArray, check_size
 from coopbandits.features import Basis
+from coopbandits.forget import Forget, Window
 from coopbandits.gp.compositions import refusal
 from coopbandits.gp.covariances import drawn
 from coopbandits.gp.posterior import Belief
+from coopbandits.gp.rolling_statistics import RollingStatistics
 from coopbandits.network import Network
 from coopbandits.network.lags import transmissions
 from coopbandits.policy import Plan, Policy, plan
@@ -41,15 +44,24 @@ class Record:
     Attributes:
         observed: (T, V, ·) the chosen contexts as the posterior takes them; where embeddings are
             frozen that is with what was attached to each. (0, V, ·) where nobody asks for them.
-        rewards: (T, V).
+        rewards: (T, V) divided by the policy's scale.
         rows: (V,) which row of the last offer each agent chose.
         features: (V, m) of the last choices, where beliefs are about features.
         turns: Who chose when, in order: (round, agents).
     """
 
-    def __init__(self, plan: Plan, rounds: int, dim: int, *, contexts: bool = True) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        rounds: int,
+        dim: int,
+        *,
+        contexts: bool = True,
+        scale: float = 1.0,
+        forget: Forget | None = None,
+    ) -> None:
         V = len(plan.lags)
-        self._plan, self._dim = plan, dim
+        self._plan, self._dim, self._scale, self._forget = plan, dim, scale, forget
         kept = dim + (plan.attached(dim) if plan.frozen else 0)
         self.observed = np.zeros((rounds if contexts else 0, V, kept))
         self.rewards = np.zeros((rounds, V))
@@ -59,6 +71,7 @@ class Record:
         self._samples: Array = np.empty((V, 0))
         self._depth = depth(plan)
         self._sums: Array = np.empty((self._depth, V, 0))
+        self._window: Array = np.empty((0, V, 0))
 
     def asked(self, offer: Round) -> Array:
         """Return a round's contexts as a kernel's posterior takes them: (M, ·)."""
@@ -80,7 +93,7 @@ class Record:
         self.rows[turn] = rows[turn]
         if len(self.observed):
             self.observed[t - 1, turn, : self._dim] = offer.contexts[rows[turn]]
-        self.rewards[t - 1, turn] = offer.rewards[rows[turn]]
+        self.rewards[t - 1, turn] = offer.rewards[rows[turn]] / self._scale
         if len(turn) == len(rows):
             self.features = asked[rows]
         self.turns.append((t, turn))
@@ -95,7 +108,16 @@ class Record:
         new = learner.summaries(offer.contexts[rows], sampled, self.rewards[t - 1])
         if t == 1:
             self._sums = np.zeros((self._depth, *new.shape))
-        self._sums[t % self._depth] = self._sums[(t - 1) % self._depth] + new
+            if isinstance(self._forget, Window):
+                self._window = np.zeros((self._forget.rounds, *new.shape))
+        if len(self._window):
+            self._window[t % len(self._window)] = new
+            self._sums[t % self._depth] = self._window.sum(axis=0)
+            return
+        before = self._sums[(t - 1) % self._depth]
+        if self._forget is not None:
+            before = before * self._forget.weight(1)
+        self._sums[t % self._depth] = before + new
 
     def views(self, t: int, agents: IntArray, lags: Array, me: IntArray) -> Views:
         """Return what has arrived by the decisions of round t: (B, N), (B, N), (B,).
@@ -120,6 +142,12 @@ class Record:
 def depth(plan: Plan) -> int:
     """Return for how many rounds sums are kept: as far back as any news is old, and one more."""
     return plan.lags.longest + 1
+
+
+def rolling(policy: Policy, plan: Plan, m: int) -> RollingStatistics:
+    """Make room for the sums of all agents, as old as any news of them is."""
+    V, constants = len(plan.lags), policy.constants
+    return RollingStatistics(V, m, depth(plan), intercept=constants, forget=policy.forget)
 
 
 def last_rounds(t: int, lags: Array) -> IntArray:
@@ -192,13 +220,17 @@ class ByLags:
         self._beliefs = beliefs
         # beliefs about features take these; who follows a leader asks for its context
         asked = basis is None or bool((self._plan.leaders >= 0).any())
-        self._record = Record(self._plan, rounds, dim, contexts=asked)
         self.propensities: Array = np.full(self._V, np.nan)
+        self._record = Record(
+            self._plan, rounds, dim, contexts=asked, scale=policy.scale, forget=policy.forget
+        )
         self._messages = transmissions(self._plan.carrier, policy.ttl, rounds)
         self._message_size = message_size(dim, self._plan.attached(dim))
 
     def play(self, t: int, offer: Round) -> IntArray:
         """Choose a row of the offer for each agent, and learn its reward: (V,)."""
+        if self._policy.scaling is not None:
+            offer = replace(offer, contexts=self._policy.scaling.scaled(offer.contexts))
         if not self._plan.prior.admits(self._policy.ridge, offer.agents, offer.contexts):
             raise refusal(offer.contexts, self._policy.ridge)
         agents = np.arange(self._V)

@@ -29,6 +29,7 @@ from coopbandits.engines.pooled import PooledStatistics, factors
 from coopbandits.engines.recursive import IndependentAgents, RecursiveRegression, hears_nobody
 from coopbandits.engines.views import BATCH, OwnStatistics, alike_in_width
 from coopbandits.features import Basis, Exact, is_finite
+from coopbandits.forget import Exponential, Window
 from coopbandits.gp.compositions import ArmJointKernel, Hadamard
 from coopbandits.gp.marginals import Marginals
 from coopbandits.gp.network_kernel import LowRankKernel
@@ -50,7 +51,7 @@ class Case:
     def applies(self, engine: str) -> bool:
         """Tell whether an engine can play the policy."""
         if engine == "exact":
-            return self.policy.features is None
+            return self.policy.features is None and not isinstance(self.policy.forget, Exponential)
         statistics = (
             isinstance(self.policy.compose, Hadamard)
             and not self.plan.in_turn
@@ -122,9 +123,18 @@ class Case:
         return arrays * float(self.V) ** 2
 
     @property
+    def held(self) -> Array:
+        """(V,) of how many rounds each agent keeps observations, at most."""
+        forget = self.policy.forget
+        most = forget.rounds if isinstance(forget, Window) else np.inf
+        return np.minimum(self.decided, most)
+
+    @property
     def sums_bytes(self) -> float:
         """How much memory statistics of features take."""
-        return 8.0 * depth(self.plan) * self.V * (Statistics.width(self.m) + self.m)
+        forget, m = self.policy.forget, self.m + 1
+        held = forget.rounds * m if isinstance(forget, Window) else 0
+        return 8.0 * self.V * (depth(self.plan) * (Statistics.width(self.m) + m) + held)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +160,15 @@ def _groups(case: Case) -> list[tuple[int, int, float]]:
         (len(members), len(sources), float(case.decided[members].max()))
         for members, sources in case.plan.lags.groups
     ]
+
+
+def _own_factors_work(case: Case) -> float:
+    if case.policy.forget is not None:  # factored anew in each round
+        each = (case.sources * case.held) ** 3 / 3
+        return float((case.decided * (1e6 + each)).sum())
+    # as with shared factors; factoring anew at a growing number of observations doubles it
+    whitened = 2 * (case.sources + 8) * case.sources**2 * case.decided**3 / 3
+    return float((case.decided * 1e6 + whitened).sum())
 
 
 def _own_views_work(case: Case) -> float:
@@ -180,7 +199,7 @@ COMPUTATIONS = (
     Computation(
         "shared factors",
         ("exact",),
-        applies=lambda case: not case.plan.estimates,
+        applies=lambda case: not case.plan.estimates and case.policy.forget is None,
         # the factor, and eight whitened candidates a member
         memory=lambda case: sum(
             4.0 * (N * T) ** 2 + 3 * 8.0 * N * T * 8 * members for members, N, T in _groups(case)
@@ -197,20 +216,15 @@ COMPUTATIONS = (
         applies=lambda case: True,
         # of several hypotheses all but a few are ruled out by the time that factors are large
         memory=lambda case: (
-            float(4.0 * ((case.sources * case.decided) ** 2).sum()) + 8.0 * case.compared
+            float(4.0 * ((case.sources * case.held) ** 2).sum()) + 8.0 * case.compared
         ),
-        # as above; factoring anew at a growing number of observations doubles it
-        work=lambda case: float(
-            (
-                case.decided * 1e6 + 2 * (case.sources + 8) * case.sources**2 * case.decided**3 / 3
-            ).sum()
-        ),
+        work=_own_factors_work,
         make=lambda case: OwnPosteriors(case.policy, case.plan),
     ),
     Computation(
         "independent agents",
         ("sparse",),
-        applies=lambda case: hears_nobody(case.plan),
+        applies=lambda case: hears_nobody(case.plan) and case.policy.forget is None,
         memory=lambda case: RecursiveRegression.bytes(case.V, case.m),
         work=lambda case: case.rounds * (1e6 + case.V * (3e4 + 20.0 * case.m**2)),
         make=lambda case: IndependentAgents(case.policy, case.plan, case.m),
@@ -238,7 +252,7 @@ COMPUTATIONS = (
     Computation(
         "shared regression",
         ("statistics",),
-        applies=lambda case: hears_all(case.policy, case.plan),
+        applies=lambda case: hears_all(case.policy, case.plan) and case.policy.forget is None,
         memory=lambda case: (
             8.0 * sum(3 * (len(one) * case.m) ** 2 + 1e4 for one in shares(case.plan))
         ),

@@ -17,6 +17,7 @@ from coopbandits.agent.factor_beliefs import posteriors_under
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.by_lags import Record, last_rounds
 from coopbandits.engines.views import AllViews, LikeViews
+from coopbandits.forget import Window
 from coopbandits.gp.mixture import PosteriorMixture
 from coopbandits.gp.posterior import Belief, Newest, Posterior
 from coopbandits.policy import Plan, Policy
@@ -166,9 +167,10 @@ class _Group:
 
 
 class OwnPosteriors:
-    """Posteriors for each agent under the K_z that it estimates, factored anew as that changes."""
+    """Posteriors of each agent's own, factored anew as its K_z changes or observations fade."""
 
     def __init__(self, policy: Policy, plan: Plan) -> None:
+        self._window = policy.forget.rounds if isinstance(policy.forget, Window) else None
         self._policy, self._plan = policy, plan
         self._views = AllViews(plan)
         V = len(plan.lags)
@@ -191,16 +193,23 @@ class OwnPosteriors:
         v, after = int(views.who[view]), last_rounds(t, views.lags[view])
         heard = np.flatnonzero(after > 0)
         agents = views.hypotheses.agents[view, heard]
-        if fresh:
-            V = len(self._plan.lags)
-            self._posteriors[v] = posteriors_under(self._policy, views.hypotheses, view, V)
-            origins = np.repeat(agents, after[heard])
-            rounds = np.concatenate([np.arange(n) for n in after[heard]])
+        if fresh or self._window is not None:
+            self._posteriors[v] = self._new(views, view)
+            first = np.maximum(after[heard] - (self._window or t), 0)
+            origins = np.repeat(agents, after[heard] - first)
+            spans = [np.arange(a, b) for a, b in zip(first, after[heard], strict=True)]
+            rounds = np.concatenate([np.empty(0, dtype=np.int64), *spans])
         else:
             origins, rounds = agents, after[heard] - 1
         if len(origins):
             at = rounds, origins
             self._posteriors[v].extend(origins, record.observed[at], record.rewards[at])
+
+    def _new(self, views: LikeViews, view: int) -> PosteriorMixture:
+        """Start anew, under the K_z that is given or what it may be by now."""
+        if self._plan.estimator is None:
+            return PosteriorMixture.under(self._plan.kernel, self._policy.ridge)
+        return posteriors_under(self._policy, views.hypotheses, view, len(self._plan.lags))
 
     def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: (M, ·), (V,)."""

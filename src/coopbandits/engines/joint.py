@@ -11,6 +11,7 @@ import numpy as np
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.by_lags import Record
+from coopbandits.engines.recursive import with_ones
 from coopbandits.gp.posterior import Belief
 from coopbandits.policy import Plan, Policy
 from coopbandits.problems.problem import Round
@@ -31,11 +32,18 @@ def shares(plan: Plan) -> list[IntArray]:
 class _Part:
     """The weights of n agents who are no strangers to each other."""
 
-    def __init__(self, members: IntArray, K_z: Array, m: int) -> None:
+    def __init__(self, members: IntArray, K_z: Array, m: int, policy: Policy) -> None:
         n = len(members)
         self.members = members
+        covariance = np.kron(K_z, np.eye(m)).astype(np.float64)
+        if policy.constants is not None:  # a weight more of each agent, its own constant
+            whole = np.zeros((n, m + 1, n, m + 1))
+            whole[:, :m, :, :m] = covariance.reshape(n, m, n, m)
+            whole[np.arange(n), m, np.arange(n), m] = policy.constants.variance
+            m += 1
+            covariance = whole.reshape(n * m, n * m)
         self.mean = np.zeros((n, m))
-        self.covariance = np.kron(K_z, np.eye(m)).astype(np.float64)
+        self.covariance = covariance
         self.logdet, self.count = 0.0, 0
 
     @property
@@ -69,17 +77,19 @@ class SharedRegression:
         assert plan.K_z is not None
         self._policy, self._plan = policy, plan
         self._parts = [
-            _Part(members, plan.K_z.block(members, members), m) for members in shares(plan)
+            _Part(members, plan.K_z.block(members, members), m, policy) for members in shares(plan)
         ]
 
     def learn(self, t: int, record: Record) -> None:
         """Learn what all agents saw in the last round."""
+        phi = with_ones(record.features, self._policy)
         for part in self._parts:
             who = part.members
-            part.learn(record.features[who], record.rewards[t - 2, who], self._policy.ridge)
+            part.learn(phi[who], record.rewards[t - 2, who], self._policy.ridge)
 
     def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
         """Return beliefs at all rows of a round's offer: (M, m)."""
+        asked = with_ones(asked, self._policy)
         V, m = len(self._plan.lags), asked.shape[1]
         mean, own = np.empty((V, m)), np.empty((V, m, m))
         logdet, count = np.empty(V), np.empty(V, dtype=np.int64)

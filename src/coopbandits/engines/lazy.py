@@ -11,13 +11,12 @@ import numpy as np
 
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray
-from coopbandits.engines.by_lags import Record, depth, last_rounds
-from coopbandits.engines.recursive import RecursiveRegression
+from coopbandits.engines.by_lags import Record, last_rounds, rolling
+from coopbandits.engines.recursive import RecursiveRegression, with_ones
 from coopbandits.engines.views import AllViews
 from coopbandits.gp.marginals import Marginals, Rotated
 from coopbandits.gp.mixture import Moments
 from coopbandits.gp.posterior import Belief
-from coopbandits.gp.statistics import RollingStatistics
 from coopbandits.policy import Plan, Policy
 from coopbandits.problems.problem import Round
 from coopbandits.similarity.hypotheses import Batch, batches
@@ -34,14 +33,17 @@ class LazyStatistics:
     """Every agent's posterior from all but the newest of others' news."""
 
     def __init__(self, policy: Policy, plan: Plan, m: int, laziness: float) -> None:
+        # what fades is no longer what recursive regression has learnt
+        laziness = laziness if policy.forget is None else 0.0
         self._policy, self._laziness = policy, laziness
         V = len(plan.lags)
-        self._sums = RollingStatistics(len(plan.lags), m, depth(plan))
+        self._sums = rolling(policy, plan, m)
         self._marginals = Marginals(self._sums, V, policy.ridge, rounded=laziness > 0)
         self._views = AllViews(plan, most=PARTS if laziness else None)
         self._batches: list[tuple[Batch, Array, Rotated]] = []
         self._linked: list[BoolArray] = []
-        self._regression = RecursiveRegression(np.zeros((V, m, m)), policy.ridge)
+        size = m if policy.constants is None else m + 1  # (θ, c) of each agent
+        self._regression = RecursiveRegression(np.zeros((V, size, size)), policy.ridge)
 
     @property
     def refreshes(self) -> int:
@@ -57,7 +59,8 @@ class LazyStatistics:
             self._regression.seen[changed] = 0
         there = self._arrived(t)
         due = there >= np.maximum((1 + self._laziness) * self._regression.seen, 1)
-        self._regression.learn(~due, record.features, record.rewards[t - 2])
+        phi = with_ones(record.features, self._policy)
+        self._regression.learn(~due, phi, record.rewards[t - 2])
         if not due.any():
             return
         moments = Moments(len(due), self._sums.m)
@@ -67,12 +70,16 @@ class LazyStatistics:
                 after = last_rounds(t, lags[at])
                 seen = self._marginals.of(after, batch.agents[at], rotated.part(at))
                 moments.add(batch.viewers[at], batch.weight[at], *seen)
-        self._regression.reset(*moments.whole())
+        agents, mean, covariance, logdet, count = moments.whole()
+        if (own := self._sums.constants) is not None:
+            mean, covariance = own.take(agents).joint(mean, covariance)
+        self._regression.reset(agents, mean, covariance, logdet, count)
         self._regression.seen[due] = there[due]
 
     def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
         """Return beliefs at all rows of a round's offer: (M, m)."""
-        return self._regression.predict(offer, asked, joint=draws(self._policy.act))
+        phi = with_ones(asked, self._policy)
+        return self._regression.predict(offer, phi, joint=draws(self._policy.act))
 
     def similarity(self) -> Array:
         """Return what agents take others' news to be worth, for each pair that listens: (n,)."""

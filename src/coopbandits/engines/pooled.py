@@ -16,12 +16,12 @@ import numpy as np
 
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.engines.by_lags import Record, depth
-from coopbandits.engines.views import BATCH
+from coopbandits.engines.by_lags import Record, rolling
+from coopbandits.engines.views import BATCH, with_own_constants
 from coopbandits.gp.covariances import own_products
 from coopbandits.gp.network_kernel import ClusterKernel
 from coopbandits.gp.posterior import Belief
-from coopbandits.gp.statistics import RollingStatistics, half, solved
+from coopbandits.gp.statistics import Statistics, half, solved
 from coopbandits.network import Lags
 from coopbandits.policy import Plan, Policy
 from coopbandits.problems.problem import Round
@@ -58,15 +58,17 @@ class PooledStatistics:
         a = factors(plan)
         assert a is not None
         self._policy, self._plan, self._a = policy, plan, a
-        self._sums = RollingStatistics(len(plan.lags), m, depth(plan))
+        self._sums = rolling(policy, plan, m)
         self._round = 0
         self._kind = plan.lags.kinds
         self._kinds, first = np.unique(self._kind, return_index=True)
         self._weights = _by_lag(plan.lags, first)
-        # where a row of sums has n, b and the different numbers of S
+        # where a row of sums has n, b, the different numbers of S and perhaps a log-determinant
         i, j, _ = half(m)
-        self._columns = np.concatenate([[0], np.arange(2, 2 + m), 2 + m + i * m + j])
-        self._scale = np.concatenate([[0], np.ones(m), np.full(len(i), 2)])
+        more = [] if policy.constants is None else [Statistics.width(m)]
+        self._columns = np.concatenate([[0], np.arange(2, 2 + m), 2 + m + i * m + j, more])
+        self._columns = self._columns.astype(np.int64)
+        self._scale = np.concatenate([[0], np.ones(m), np.full(len(i), 2), np.zeros(len(more))])
 
     def learn(self, t: int, record: Record) -> None:
         """Learn what has arrived by the decisions of round t."""
@@ -77,7 +79,9 @@ class PooledStatistics:
         """Return beliefs at all rows of a round's offer whose agents judge: (M, m), (V,)."""
         joint = draws(self._policy.act)
         belief = Belief.nothing(len(offer.agents), int(offer.sizes.max()) if joint else 0)
-        m, ridge = self._sums.m, self._policy.ridge
+        m, ridge, own = self._sums.m, self._policy.ridge, self._sums.constants
+        if own is not None:
+            asked = asked - own.shift[offer.agents]
         # each kind's rows together, padded to as many as its largest has
         wanted = np.flatnonzero(judging[offer.agents])
         wanted = wanted[np.argsort(self._kind[offer.agents[wanted]], kind="stable")]
@@ -94,9 +98,8 @@ class PooledStatistics:
             rows = wanted[at]
             total = totals[some]
             A = total[:, 1 + m :][:, cell] + ridge * np.eye(m)
-            mean, Z, logdet = solved(
-                A, total[:, 1 : 1 + m], asked[rows], np.zeros(len(rows)), ridge
-            )
+            integrated = np.zeros(len(rows)) if own is None else total[:, -1]
+            mean, Z, logdet = solved(A, total[:, 1 : 1 + m], asked[rows], integrated, ridge)
             real = np.arange(K) < counts[some, None]
             rows = rows[real]
             agents, scale = offer.agents[rows], self._a[offer.agents[rows]]
@@ -112,7 +115,7 @@ class PooledStatistics:
                 total[group, 0].astype(np.int64),
                 covariance,
             ).put(belief, rows)
-        return belief
+        return with_own_constants(belief, own, offer)
 
     def similarity(self) -> Array:
         """Return K_z of each pair that listens, 0 between strangers: (n,)."""

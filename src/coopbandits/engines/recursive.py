@@ -135,6 +135,21 @@ def _batches(sizes: IntArray, m: int, *, joint: bool) -> list[IntArray | slice]:
     return [*batches, order[first:]]
 
 
+def with_ones(phi: Array, policy: Policy) -> Array:
+    """Return (φ, 1) where agents have own constants, which are weights like any other then."""
+    return phi if policy.constants is None else policy.constants.features(phi)
+
+
+def with_prior_constants(prior: Array, policy: Policy) -> Array:
+    """Add agents' own constants to a prior covariance of their weights: (V, m, m)."""
+    if policy.constants is None:
+        return prior
+    V, m, _ = prior.shape
+    both = np.zeros((V, m + 1, m + 1))
+    both[:, :m, :m], both[:, m, m] = prior, policy.constants.variance
+    return both
+
+
 def hears_nobody(plan: Plan) -> bool:
     """Tell whether every agent learns from itself alone, by a K_z that is given."""
     sources, rounds = plan.lags.sources, plan.lags.rounds
@@ -149,19 +164,21 @@ class IndependentAgents:
 
     def __init__(self, policy: Policy, plan: Plan, m: int) -> None:
         assert plan.K_z is not None
-        self._joint, self._plan = draws(policy.act), plan
+        self._policy, self._plan = policy, plan
         scale = plan.K_z.own(np.arange(len(plan.lags)))
-        prior = scale[:, None, None] * np.eye(m)
+        prior = with_prior_constants(scale[:, None, None] * np.eye(m), policy)
         self._regression = RecursiveRegression(prior, policy.ridge)
 
     def learn(self, t: int, record: Record) -> None:
         """Learn what each agent saw in the last round."""
         everyone = np.ones(len(self._plan.lags), dtype=np.bool_)
-        self._regression.learn(everyone, record.features, record.rewards[t - 2])
+        phi = with_ones(record.features, self._policy)
+        self._regression.learn(everyone, phi, record.rewards[t - 2])
 
     def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
         """Return beliefs at all rows of a round's offer: (M, m)."""
-        return self._regression.predict(offer, asked, joint=self._joint)
+        phi = with_ones(asked, self._policy)
+        return self._regression.predict(offer, phi, joint=draws(self._policy.act))
 
     def similarity(self) -> Array:
         """Return K_z of each pair that listens, 0 between strangers: (n,)."""

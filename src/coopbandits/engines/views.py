@@ -11,10 +11,11 @@ import numpy as np
 
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.engines.by_lags import Record, depth, last_rounds
+from coopbandits.engines.by_lags import Record, last_rounds, rolling
+from coopbandits.gp.intercept import OwnConstant
 from coopbandits.gp.mixture import Mixture
 from coopbandits.gp.posterior import Belief
-from coopbandits.gp.statistics import RollingStatistics, Statistics, log_product, unpacked
+from coopbandits.gp.statistics import log_product, unpacked
 from coopbandits.gp.weights import OwnPart, Weights
 from coopbandits.policy import Plan, Policy
 from coopbandits.problems.problem import Round
@@ -113,12 +114,20 @@ def alike_in_width(widths: IntArray) -> list[IntArray]:
     return parts
 
 
+def with_own_constants(belief: Belief, own: OwnConstant | None, offer: Round) -> Belief:
+    """Put agents' own constants back to beliefs at all rows of an offer."""
+    if own is None:
+        return belief
+    agents = offer.agents
+    return belief.with_constant(own.mean[agents], own.variance[agents], agents)
+
+
 class OwnStatistics:
     """Every agent's posterior from the statistics of those it has heard from."""
 
     def __init__(self, policy: Policy, plan: Plan, m: int) -> None:
         self._policy = policy
-        self._sums = RollingStatistics(len(plan.lags), m, depth(plan))
+        self._sums = rolling(policy, plan, m)
         self._views = AllViews(plan)
         self._V, self._batches = len(plan.lags), list[tuple[Batch, Array]]()  # with their lags
         self._round = 0
@@ -139,6 +148,9 @@ class OwnStatistics:
     def predict(self, offer: Round, asked: Array, judging: BoolArray) -> Belief:
         """Return beliefs at all rows of a round's offer whose agents judge: (M, m), (V,)."""
         joint, ridge = draws(self._policy.act), self._policy.ridge
+        own = self._sums.constants
+        if own is not None:
+            asked = asked - own.shift[offer.agents]
         mixture = Mixture(len(offer.agents), int(offer.sizes.max()) if joint else 0)
         for batch, lags in self._batches:
             if not judging[batch.viewers].any():
@@ -159,7 +171,7 @@ class OwnStatistics:
             )
             weight = batch.weight[view]
             mixture.add(belief, rows[view, column], view=view, column=column, weight=weight)
-        return mixture.belief()
+        return with_own_constants(mixture.belief(), own, offer)
 
     def similarity(self) -> Array:
         """Return what agents take others' news to be worth, for each pair that listens: (n,)."""
@@ -193,11 +205,12 @@ class OwnStatistics:
             if t - lag < 1:
                 continue
             here = every == lag
-            sums = Statistics.of(self._sums.rows(t - lag), m)
+            sums = self._sums.read(self._sums.rows(t - lag))
             weight, loading = pairs, batch.U
             if len(lags) > 1:
                 weight, loading = weight * here[:, None, :], loading * here[..., None]
             count += here @ sums.n
+            logdet += here @ np.broadcast_to(sums.logdet, sums.n.shape)
             if not share.any():
                 blocks += weight @ sums.packed
                 c += np.swapaxes(loading, 1, 2) @ sums.b
@@ -209,7 +222,7 @@ class OwnStatistics:
             blocks += weight @ S
             c += np.swapaxes(loading, 1, 2) @ b
             logdet += (log_product(grown) * here).sum(axis=1)
-        mine = Statistics.of(self._sums.rows(t - 1)[batch.viewers], m)
+        mine = self._sums.read(self._sums.rows(t - 1)[batch.viewers])
         own = OwnPart(batch.U[rows, batch.me], batch.delta[rows, batch.me], mine.S, mine.b)
         return Weights.of(*unpacked(blocks, c), own, logdet, ridge), count.astype(np.int64)
 

@@ -15,7 +15,7 @@ another name of `Hadamard`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -93,21 +93,40 @@ def composition(name: "str | Composition") -> Composition:
     return _BY_NAME[as_choice(name, "compose", sorted(_BY_NAME))]
 
 
+def with_constants(K: Array, u: IntArray, w: IntArray, intercept: float) -> Array:
+    """Add τ² where two observations are of the same agent: (n, m), (n,), (m,)."""
+    return K if intercept == 0 else K + intercept * (u[:, None] == w[None, :])
+
+
 @dataclass(frozen=True, eq=False)
 class JointKernel:
-    """The kernel K over augmented contexts x̃ = (v, x): rows of agents beside rows of contexts."""
+    """The kernel K over augmented contexts x̃ = (v, x): rows of agents beside rows of contexts.
+
+    Attributes:
+        kernel: K_x.
+        K_z: Between agents.
+        composition: How they make one kernel.
+        intercept: τ², the prior variance of a constant of each agent's own (`gp/intercept.py`).
+    """
 
     kernel: Kernel
     K_z: NetworkKernel
     composition: Composition
+    intercept: float = 0.0
 
     def __call__(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
         """Evaluate every pair: (n,), (n, d), (m,), (m, d) -> (n, m)."""
-        return self.composition.combine(self.K_z.block(u, w), self.kernel(X, Y))
+        K = self.composition.combine(self.K_z.block(u, w), self.kernel(X, Y))
+        return with_constants(K, u, w, self.intercept)
 
     def diagonal(self, u: IntArray, X: Array) -> Array:
         """Evaluate each augmented context with itself: (n,), (n, d) -> (n,)."""
-        return self.composition.combine(self.K_z.own(u), self.kernel.diagonal(X))
+        return self.composition.combine(self.K_z.own(u), self.kernel.diagonal(X)) + self.intercept
+
+    @property
+    def without_constants(self) -> "JointKernel":
+        """K of the functions alone."""
+        return replace(self, intercept=0.0) if self.intercept else self
 
     def gradient(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
         """Differentiate every pair by x: (n,), (n, d), (m,), (m, d) -> (n, m, d)."""
@@ -153,18 +172,19 @@ class ArmJointKernel(JointKernel):
         column: Where the arm is.
     """
 
-    pairs: Array
-    column: int
+    pairs: Array = field(kw_only=True)
+    column: int = field(kw_only=True)
 
     def __call__(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
         """Evaluate every pair: (n,), (n, d), (m,), (m, d) -> (n, m)."""
         between = np.take(self.pairs[:, self._rows(w, Y)], self._rows(u, X), axis=0)
-        return self.composition.combine(between, self._contexts(X, Y))
+        K = self.composition.combine(between, self._contexts(X, Y))
+        return with_constants(K, u, w, self.intercept)
 
     def diagonal(self, u: IntArray, X: Array) -> Array:
         """Evaluate each augmented context with itself: (n,), (n, d) -> (n,)."""
         own = np.diagonal(self.pairs)[self._rows(u, X)]
-        return self.composition.combine(own, self._contexts.diagonal(X))
+        return self.composition.combine(own, self._contexts.diagonal(X)) + self.intercept
 
     def gradient(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
         """Differentiate every pair by x; by the arm, 0: (n,), (n, d), … -> (n, m, d)."""
@@ -231,14 +251,15 @@ def refusal(X: Array, ridge: float) -> NonFiniteError:
     """Say why contexts are not admitted."""
     return NonFiniteError(
         f"the kernel is too large beside the ridge {ridge:g} for some contexts (their largest "
-        f"entry is {np.abs(X).max():.3g}); scale the contexts down, or take a larger ridge: "
-        f"K(x, x) must be at most {LARGEST_RATIO:g} times the ridge"
+        f"entry is {np.abs(X).max():.3g}); give the policy scaling=coopbandits.Scaling(shift, "
+        "spread) for contexts in raw units, or a larger ridge: K(x, x) must be at most "
+        f"{LARGEST_RATIO:g} times the ridge"
     )
 
 
 def residual_variance(prior: JointKernel, agents: IntArray, X: Array, phi: Array) -> Array:
     """Return the prior variance that features do not hold: (M,), (M, d), (M, m) -> (M,)."""
-    whole = prior.diagonal(agents, X)
+    whole = prior.without_constants.diagonal(agents, X)
     held = prior.K_z.own(agents) * np.einsum("ij,ij->i", phi, phi)
     return np.where(whole - held > 1e-12 * whole, whole - held, 0.0)
 
@@ -250,7 +271,7 @@ def residual_covariance(
 
     So near contexts are drawn alike, also where the features cannot tell.
     """
-    blocks = own_rows(agents)
+    blocks, prior = own_rows(agents), prior.without_constants
     covariance = np.zeros((len(agents), max(map(len, blocks))))
     for rows in blocks:
         if not variance[rows].any():

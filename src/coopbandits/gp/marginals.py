@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
-from coopbandits.gp.statistics import BATCH, CORNER, RollingStatistics, half, pairs
+from coopbandits.gp.rolling_statistics import RollingStatistics
+from coopbandits.gp.statistics import BATCH, CORNER, Statistics, half, pairs
 
 # Neighbouring levels of δ differ by this factor; below the last one δ counts as 0.
 _STEP = 1.6
@@ -197,8 +198,9 @@ class Marginals:
         m, c = self._sums.m, self.levels[level] / self._ridge
         row = self._table[round_ % self._sums.depth, agent, level]
         sums = self._sums.rows(round_)[agent]
-        S = sums[2 + m :]
-        row[0], row[1] = sums[0], 0.0
+        size = Statistics.width(m)
+        S = sums[2 + m : size]
+        row[0], row[1] = sums[0], sums[size:].sum()
         if c == 0:
             row[2 : 2 + m], row[2 + m :] = sums[2 : 2 + m], S[self._half]
             return
@@ -207,7 +209,7 @@ class Marginals:
         L, info = dpotrf(grown.reshape(m, m).T, lower=1, clean=0, overwrite_a=1)
         if info:
             raise np.linalg.LinAlgError(_INDEFINITE)
-        row[1] = 2 * np.log(L.diagonal()).sum()
+        row[1] += 2 * np.log(L.diagonal()).sum()
         inverse, _ = dpotri(L, lower=1, overwrite_c=1)
         row[2 : 2 + m] = dsymv(1.0, inverse, sums[2 : 2 + m], lower=1)
         # S(I + cS)⁻¹ = (I − (I + cS)⁻¹)/c, of which the transposed lower half is the upper one

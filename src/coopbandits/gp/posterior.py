@@ -145,6 +145,20 @@ class Belief:
             covariance[:, : more.shape[1]] += more
         return replace(self, variance=self.variance + left, covariance=covariance)
 
+    def with_constant(self, mean: Array, variance: Array, agents: IntArray) -> "Belief":
+        """Add an own constant of each query's agent, independent of all else: (m,), (m,), (m,)."""
+        covariance = self.covariance
+        if covariance is not None:
+            covariance = covariance.copy()
+            for rows in own_rows(agents):
+                covariance[rows, : len(rows)] += variance[rows][:, None]
+        return replace(
+            self,
+            mean=self.mean + mean,
+            variance=self.variance + variance,
+            covariance=covariance,
+        )
+
     def put(self, whole: "Belief", rows: IntArray) -> None:
         """Write this belief into some rows of a larger one."""
         for name in ("mean", "variance", "logdet", "count"):

@@ -108,6 +108,8 @@ def path_from_posterior(
     thetas, constants = _prior(
         kernel.composition, _root(kernel.K_z.block(of_agents, of_agents)), m, rng
     )
+    if kernel.intercept:
+        constants = constants + np.sqrt(kernel.intercept) * rng.standard_normal(len(of_agents))
     at, mine = np.searchsorted(of_agents, agents), int(np.searchsorted(of_agents, agent))
     seen = np.zeros(0)
     if len(agents):
@@ -136,7 +138,9 @@ def path_from_weights(
     *,
     width: float = 1.0,
 ) -> SamplePath:
-    """Draw a function φᵀθ, θ ~ N(mean, w²RRᵀ), where features stand for K_x.
+    """Draw a function φᵀθ + c, (θ, c) ~ N(mean, w²RRᵀ), where features stand for K_x.
+
+    Where there is no intercept, mean and R are of θ alone.
 
     What `Nystrom` features do not hold is drawn too, f₀(x) − k_R(x)ᵀK_RR⁻¹f₀(R) of a prior sample
     f₀ of waves, so that a draw is as unsure as a bound is; of other features nothing is left.
@@ -145,17 +149,20 @@ def path_from_weights(
         kernel: K, of which only K_x and K_z(v, v) are asked.
         basis: Of φ.
         agent: v.
-        mean: (m,) of θ.
-        root: R (m, D); √λ·Z of `Weights.ask` at the m unit features.
+        mean: (m,) of θ; (m + 1,) with an own constant's.
+        root: R (m, D), or (m + 1, D).
         rng: The agent's own random numbers.
         width: w.
     """
     w = as_not_negative(width, "width")
     theta = mean + w * (root @ rng.standard_normal(root.shape[1]))
+    constant = 0.0
+    if kernel.intercept:
+        theta, constant = theta[:-1], float(theta[-1])
     if isinstance(basis, Nystrom) and has_waves(kernel.kernel):
-        return _with_rest(kernel, basis, agent, theta, rng, w)
+        return _with_rest(kernel.without_constants, basis, agent, theta, constant, rng, w)
     nobody = np.empty(0, dtype=np.int64)
-    return SamplePath(kernel, agent, basis, theta, 0.0, nobody, np.empty((0, 0)), np.empty(0))
+    return SamplePath(kernel, agent, basis, theta, constant, nobody, np.empty((0, 0)), np.empty(0))
 
 
 def _with_rest(
@@ -163,6 +170,7 @@ def _with_rest(
     basis: Nystrom,
     agent: int,
     theta: Array,
+    constant: float,
     rng: np.random.Generator,
     width: float,
 ) -> SamplePath:
@@ -177,7 +185,7 @@ def _with_rest(
         agent=agent,
         basis=waves,
         theta=prior,
-        constant=0.0,
+        constant=constant,
         agents=np.full(len(R), agent),
         contexts=R,
         coefficients=whitening @ (theta - told) / own,

@@ -11,7 +11,7 @@ own part of θ, of variance c·σ², is integrated out by
     S̃ = S(I + cS)⁻¹      b̃ = (I + cS)⁻¹b      q̃ = q − c·bᵀb̃      log det(I + cS)
 
 after which S̃, b̃, q̃ speak about the shared part alone. Leading axes are agents, or views and
-agents.
+agents. Where observations fade (`forget.py`), each sum is Σ w·…, with their weights; n counts them.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.arrays import Array, IntArray
 
 # Views of many agents are worked on in batches of about this many numbers.
 BATCH = 1_000_000
@@ -40,7 +40,11 @@ Spectrum = tuple[Array, Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """The sums of some agents: n (…), q (…), b (…, m), S (…, m, m)."""
+    """The sums of some agents: n (…), q (…), b (…, m), S (…, m, m).
+
+    `logdet` (…) is the log-determinant of what was integrated out of them before
+    (`gp/intercept.py`), 0 if nothing was.
+    """
 
     n: Array
     q: Array
@@ -48,6 +52,7 @@ class Statistics:
     S: Array
     known_spectrum: Spectrum | None = None
     known_compact: Array | None = None
+    logdet: Array | float = 0.0
 
     @staticmethod
     def rows(phi: Array, y: Array) -> Array:
@@ -70,15 +75,32 @@ class Statistics:
             S[start : start + size] += some[:, :, None] * some[:, None, :]
 
     @staticmethod
+    def summed(phi: Array, y: Array) -> Array:
+        """Return what k observations of each of V agents add up to: (…, k, m), (…, k) -> (…, p)."""
+        towards = np.swapaxes(phi, -1, -2)
+        b, S = (towards @ y[..., None])[..., 0], towards @ phi
+        n = np.full(y.shape[:-1], float(y.shape[-1]))
+        q = (y**2).sum(axis=-1)
+        flat = S.reshape(*S.shape[:-2], -1)
+        return np.concatenate([n[..., None], q[..., None], b, flat], axis=-1)
+
+    @staticmethod
     def width(m: int) -> int:
         """How many numbers a row has, for m features."""
         return 2 + m + m * m
 
     @classmethod
-    def of(cls, sums: Array, m: int, spectrum: Spectrum | None = None) -> "Statistics":
-        """Read sums of rows: (…, 2 + m + m²), with their spectrum if it is known."""
-        S = sums[..., 2 + m : 2 + m + m * m].reshape(*sums.shape[:-1], m, m)
-        return cls(sums[..., 0], sums[..., 1], sums[..., 2 : 2 + m], S, spectrum)
+    def of(
+        cls, sums: Array, m: int, spectrum: Spectrum | None = None, *, centred: bool = False
+    ) -> "Statistics":
+        """Read sums of rows, with their spectrum if it is known: (…, 2 + m + m²).
+
+        Of rows that are centred (`gp/intercept.py`) the next number is their log-determinant.
+        """
+        size = cls.width(m)
+        S = sums[..., 2 + m : size].reshape(*sums.shape[:-1], m, m)
+        logdet = sums[..., size] if centred else 0.0
+        return cls(sums[..., 0], sums[..., 1], sums[..., 2 : 2 + m], S, spectrum, None, logdet)
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -114,16 +136,20 @@ class Statistics:
             self.S[index],
             spectrum,
             self.compact[index],
+            self.logdet if isinstance(self.logdet, float) else self.logdet[index],
         )
 
     def shared(self, c: Array) -> tuple["Statistics", Array]:
-        """Integrate out each agent's own part, of variance c·σ² (…): with log det(I + cS) (…)."""
+        """Integrate out each agent's own part, of variance c·σ² (…).
+
+        With log det(I + cS) (…), and what was integrated out before.
+        """
         s, Q, projected = self.spectrum
         grown = 1.0 + c[..., None] * s
         S = (Q * (s / grown)[..., None, :]) @ np.swapaxes(Q, -1, -2)
         b = (Q @ (projected / grown)[..., None])[..., 0]
         q = self.q - c * (projected**2 / grown).sum(axis=-1)
-        return Statistics(self.n, q, b, S), np.log(grown).sum(axis=-1)
+        return Statistics(self.n, q, b, S), np.log(grown).sum(axis=-1) + self.logdet
 
     def log_evidence(self, noise: Array, ratio: Array) -> Array:
         """Return log p(y) of each agent by itself, for σ² and κ that broadcast: (…)."""
@@ -131,7 +157,7 @@ class Statistics:
         kappa = ratio[..., None]
         explained = (projected**2 / (s + kappa)).sum(axis=-1)
         fit = -0.5 * (self.q - explained) / noise - 0.5 * np.log1p(s / kappa).sum(axis=-1)
-        return fit - 0.5 * self.n * np.log(2 * np.pi * noise)
+        return fit - 0.5 * self.n * np.log(2 * np.pi * noise) - 0.5 * self.logdet
 
 
 @lru_cache(maxsize=64)
@@ -299,78 +325,3 @@ def _solved(
     whole = 2 * np.log(np.diagonal(L, axis1=1, axis2=2)[:, :D]).sum(axis=1) - D * np.log(ridge)
     Z, target = L[:, D : D + K, :D], L[:, D + K, :D]
     return (Z @ target[..., None])[..., 0], Z, np.maximum(whole + logdet, 0.0)
-
-
-class RollingStatistics:
-    """The sufficient statistics of V agents, after each of the last rounds.
-
-    News is old by the time it arrives: whoever hears of an agent d rounds later knows its
-    statistics of d rounds ago. Spectra are worked out once for all who ask.
-
-    Attributes:
-        m: How many features there are.
-        depth: For how many rounds they are kept.
-    """
-
-    def __init__(self, agents: int, m: int, depth: int) -> None:
-        self.m, self.depth, self._V = m, depth, agents
-        self._rows = np.zeros((self.depth, self._V, Statistics.width(m)))
-        # by round: the agents' spectra, and whose have been asked for
-        self._spectra: dict[int, tuple[Spectrum, BoolArray]] = {}
-        self._outer: dict[int, tuple[Array, Array, Array, Array]] = {}
-
-    def add(self, t: int, phi: Array, y: Array) -> None:
-        """Count the observations of round t: (V, m), (V,)."""
-        self._rows[t % self.depth] = self._rows[(t - 1) % self.depth]
-        Statistics.add(self._rows[t % self.depth], phi, y)
-        self._spectra.pop(t - self.depth, None)
-
-    def rows(self, t: int) -> Array:
-        """Return the sums after round t: (V, p); 0 before the first."""
-        return self._rows[t % self.depth] if t > 0 else np.zeros_like(self._rows[0])
-
-    def statistics(self, t: IntArray, agents: IntArray, *, spectrum: bool) -> Statistics:
-        """Return the statistics of agents after rounds t: (B, N) -> (B, N, …); 0 for t ≤ 0."""
-        known = (t > 0)[..., None]
-        rows = self._rows[t % self.depth, agents]
-        if not known.all():
-            rows *= known
-        if not spectrum:
-            return Statistics.of(rows, self.m)
-        # after t rounds S has at most t eigenvalues above 0, the last ones
-        k = min(self.m, max(1, int(t.max())))
-        s, Q, projected = (
-            np.empty((*t.shape, k)),
-            np.empty((*t.shape, self.m, k)),
-            np.empty((*t.shape, k)),
-        )
-        for round_ in np.unique(t):
-            here = t == round_
-            kept = self.spectrum(int(round_), agents[here])
-            for part, whole in zip(kept, (s, Q, projected), strict=True):
-                whole[here] = part[..., -k:][agents[here]]
-        return Statistics.of(rows, self.m, (s, Q, projected))
-
-    def spread(self, t: int) -> tuple[Array, Array, Array, Array]:
-        """Return all agents' spectra after round t, and half of each q_kq_kᵀ: (V, m, ·)."""
-        if t not in self._outer:
-            s, Q, projected = self.spectrum(t, np.arange(self._V))
-            i, j, _ = half(self.m)
-            outer = np.swapaxes(Q[:, i, :] * Q[:, j, :], 1, 2)
-            self._outer = {t: (s, Q, projected, outer)}
-        return self._outer[t]
-
-    def spectrum(self, t: int, agents: IntArray) -> Spectrum:
-        """Return all agents' spectra after round t, of which those of some are right."""
-        V, m = self._V, self.m
-        if t not in self._spectra:
-            nothing = np.zeros((V, m)), np.zeros((V, m, m)), np.zeros((V, m))
-            self._spectra[t] = nothing, np.zeros(V, dtype=np.bool_)
-        kept, done = self._spectra[t]
-        new = np.unique(agents[~done[agents]])
-        if new.size:
-            found = Statistics.of(self.rows(max(t, 0))[new], m).spectrum
-            for part, whole in zip(found, kept, strict=True):
-                whole[new] = part
-            done[new] = True
-        return kept

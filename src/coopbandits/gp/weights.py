@@ -71,7 +71,8 @@ class Weights:
             shared, logdets = statistics.shared(others / ridge)
             logdet = logdets.sum(axis=1)
         else:
-            shared, logdet = statistics, np.zeros(len(me))
+            shared = statistics
+            logdet = np.zeros(len(me)) + np.sum(statistics.logdet, axis=-1)
         own = OwnPart(U[rows, me], delta[rows, me], statistics.S[rows, me], statistics.b[rows, me])
         return cls.of(*coupled(U, shared), own, logdet, ridge)
 

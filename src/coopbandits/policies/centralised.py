@@ -1,9 +1,11 @@
 """Centralised (§2): one agent that pulls V·T arms in turn, the mark to compare with."""
 
+from typing import Unpack
+
 from coopbandits.act import UpperBound
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Everyone
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.similarity import Same, Similarity
 from coopbandits.width import Width, chosen_width
 
@@ -17,6 +19,7 @@ def Centralised(
     width: Width | None = None,
     compose: str = "hadamard",
     lag: int = 0,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""Everyone knows everything at once: round-robin, each pull sees all before it.
 
@@ -33,4 +36,5 @@ def Centralised(
         act=UpperBound(),
         ridge=ridge,
         compose=compose,
+        **options,
     )

@@ -1,10 +1,12 @@
 """Coop-KernelTS: Coop-KernelUCB that acts on a draw from its posterior (Bayesian, §7)."""
 
+from typing import Unpack
+
 from coopbandits.act import Sample
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Clique
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.say import Everything, Say
 from coopbandits.similarity import Evidence, Similarity
 from coopbandits.width import Width, chosen_width
@@ -22,6 +24,7 @@ def CoopKernelTS(
     features: Basis | None = None,
     say: Say | None = None,
     samples: int = 1,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""Coop-KernelTS: argmax of one draw from N(F̂_v, (η²/λ)·Σ_v), given the clique's observations.
 
@@ -41,4 +44,5 @@ def CoopKernelTS(
         features=features,
         say=Everything() if say is None else say,
         compose=compose,
+        **options,
     )

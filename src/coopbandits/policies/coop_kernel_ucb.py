@@ -1,10 +1,12 @@
 """Coop-KernelUCB (Algorithm 1): learn from the own clique of G_γ, weighed by K_z."""
 
+from typing import Unpack
+
 from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Clique
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.say import Everything, Say
 from coopbandits.similarity import Evidence, Similarity
 from coopbandits.width import Width, chosen_width
@@ -21,6 +23,7 @@ def CoopKernelUCB(
     compose: str = "hadamard",
     features: Basis | None = None,
     say: Say | None = None,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""Coop-KernelUCB: argmax F̂_v(z_v, x) + (η/√λ)·σ_v(z_v, x) over the clique's observations.
 
@@ -40,4 +43,5 @@ def CoopKernelUCB(
         features=features,
         say=Everything() if say is None else say,
         compose=compose,
+        **options,
     )

@@ -1,10 +1,12 @@
 """Dist-KernelUCB (§4, Algorithm 3): centres learn, the others follow their centre."""
 
+from typing import Unpack
+
 from coopbandits.act import FollowCentre
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Centre
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.similarity import Same
 from coopbandits.width import Width, chosen_width
 
@@ -19,6 +21,7 @@ def DistKernelUCB(
     follow: str = "nearest",
     patience: int | None = None,
     features: Basis | None = None,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""Dist-KernelUCB, for agents with one reward function and, ideally, one fixed decision set.
 
@@ -40,4 +43,5 @@ def DistKernelUCB(
         ttl=ttl,
         ridge=ridge,
         features=features,
+        **options,
     )

@@ -1,10 +1,12 @@
 """Eager-KernelTS: Eager-KernelUCB that acts on a draw from its posterior."""
 
+from typing import Unpack
+
 from coopbandits.act import Sample
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Neighbourhood
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.say import Everything, Say
 from coopbandits.similarity import Evidence, Similarity
 from coopbandits.width import Width, chosen_width
@@ -22,6 +24,7 @@ def EagerKernelTS(
     features: Basis | None = None,
     say: Say | None = None,
     samples: int = 1,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""Eager-KernelTS: Coop-KernelTS on the whole γ-neighbourhood's observations.
 
@@ -40,4 +43,5 @@ def EagerKernelTS(
         features=features,
         say=Everything() if say is None else say,
         compose=compose,
+        **options,
     )

@@ -1,10 +1,12 @@
 """Eager-KernelUCB (§4, Algorithm 2): learn from whatever arrives, weighed by K_z."""
 
+from typing import Unpack
+
 from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Neighbourhood
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.say import Everything, Say
 from coopbandits.similarity import Evidence, Similarity
 from coopbandits.width import Width, chosen_width
@@ -21,6 +23,7 @@ def EagerKernelUCB(
     compose: str = "hadamard",
     features: Basis | None = None,
     say: Say | None = None,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""Eager-KernelUCB: Coop-KernelUCB on the whole γ-neighbourhood's observations.
 
@@ -39,4 +42,5 @@ def EagerKernelUCB(
         features=features,
         say=Everything() if say is None else say,
         compose=compose,
+        **options,
     )

@@ -1,11 +1,13 @@
 """GoB.Lin (Cesa-Bianchi, Gentile & Zappella 2013): who is joined by an edge has an alike task."""
 
+from typing import Unpack
+
 from coopbandits.act import UpperBound
 from coopbandits.arrays import short
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import Linear
 from coopbandits.listen import Everyone
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.similarity import Laplacian
 from coopbandits.width import Logarithmic, Width
 
@@ -16,6 +18,7 @@ def GoBLin(
     width: Width | None = None,
     ridge: float = 1.0,
     lag: int = 0,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""GoB.Lin: argmax wᵀφ̃ + α·√(φ̃ᵀM⁻¹φ̃·ln(t + 1)), φ̃ = A⊗^(−1/2)·φ_v(x), A⊗ = (I + L) ⊗ I_d.
 
@@ -44,4 +47,5 @@ def GoBLin(
         width=Logarithmic(1.0 if alpha is None else alpha) if width is None else width,
         act=UpperBound(),
         ridge=ridge,
+        **options,
     )

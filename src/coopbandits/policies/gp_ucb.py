@@ -1,10 +1,12 @@
 """GP-UCB (Srinivas et al. 2010): every agent on its own, the width of their RKHS theorem."""
 
+from typing import Unpack
+
 from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Myself
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.similarity import Alone
 from coopbandits.width import Srinivas
 
@@ -15,6 +17,7 @@ def GPUCB(
     width: Srinivas | None = None,
     ridge: float = 1.0,
     features: Basis | None = None,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""GP-UCB: argmax mean(x) + √β·σ(x), β = 2B² + 300·Υ·ln³(t/δ) (Remark 1).
 
@@ -29,4 +32,5 @@ def GPUCB(
         act=UpperBound(),
         ridge=ridge,
         features=features,
+        **options,
     )

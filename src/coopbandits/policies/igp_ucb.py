@@ -1,10 +1,12 @@
 """IGP-UCB (Chowdhury & Gopalan 2017): every agent on its own, the information-gain width."""
 
+from typing import Unpack
+
 from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Myself
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.similarity import Alone
 from coopbandits.width import InformationGain
 
@@ -15,6 +17,7 @@ def IGPUCB(
     width: InformationGain | None = None,
     ridge: float = 1.0,
     features: Basis | None = None,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""IGP-UCB: argmax mean(x) + β·σ(x), β = B + R·√(2(Υ + 1 + ln(1/δ))) (Remark 1).
 
@@ -29,4 +32,5 @@ def IGPUCB(
         act=UpperBound(),
         ridge=ridge,
         features=features,
+        **options,
     )

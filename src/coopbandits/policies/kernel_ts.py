@@ -1,10 +1,12 @@
 """KernelTS (GP-TS, Chowdhury & Gopalan 2017): every agent on its own, acting on a draw."""
 
+from typing import Unpack
+
 from coopbandits.act import Sample
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Myself
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.similarity import Alone
 from coopbandits.width import Width, chosen_width
 
@@ -17,6 +19,7 @@ def KernelTS(
     ridge: float = 1.0,
     features: Basis | None = None,
     samples: int = 1,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""KernelTS: argmax of one draw from N(mean, (η²/λ)·Σ).
 
@@ -32,4 +35,5 @@ def KernelTS(
         act=Sample(samples),
         ridge=ridge,
         features=features,
+        **options,
     )

@@ -1,9 +1,11 @@
 """LK-GP-UCB (Wu & Amini 2026): GoB.Lin with any kernel."""
 
+from typing import Unpack
+
 from coopbandits.act import UpperBound
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Everyone
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.similarity import Laplacian
 from coopbandits.width import SelfNormalised, Width
 
@@ -15,6 +17,7 @@ def LaplacianKernelUCB(
     width: Width | None = None,
     ridge: float = 1.0,
     lag: int = 0,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""LK-GP-UCB: argmax mean_v(x) + w·σ_v(x), K((v, x), (u, x')) = [(L + ρI)⁻¹]_{vu}·K_x(x, x').
 
@@ -33,4 +36,5 @@ def LaplacianKernelUCB(
         width=SelfNormalised() if width is None else width,
         act=UpperBound(),
         ridge=ridge,
+        **options,
     )

@@ -1,10 +1,12 @@
 """LinTS (Agrawal & Goyal 2013): every agent on its own, linear rewards, acting on a draw."""
 
+from typing import Unpack
+
 from coopbandits.act import Sample
 from coopbandits.features import Basis
 from coopbandits.kernels import Linear
 from coopbandits.listen import Myself
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.similarity import Alone
 from coopbandits.width import Width, chosen_width
 
@@ -16,6 +18,7 @@ def LinTS(
     ridge: float = 1.0,
     features: Basis | None = None,
     samples: int = 1,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""LinTS with pooled arms: argmax θ̃ᵀx, θ̃ ~ N(θ̂, η²A⁻¹), A = λI + Σxxᵀ.
 
@@ -31,4 +34,5 @@ def LinTS(
         act=Sample(samples),
         ridge=ridge,
         features=features,
+        **options,
     )

@@ -1,10 +1,12 @@
 """LinUCB (Li et al. 2010): every agent on its own, linear rewards."""
 
+from typing import Unpack
+
 from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Linear
 from coopbandits.listen import Myself
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.similarity import Alone
 from coopbandits.width import Width, chosen_width
 
@@ -15,6 +17,7 @@ def LinUCB(
     width: Width | None = None,
     ridge: float = 1.0,
     features: Basis | None = None,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""LinUCB with pooled arms: argmax θ̂ᵀx + η·√(xᵀA⁻¹x), A = λI + Σxxᵀ.
 
@@ -29,4 +32,5 @@ def LinUCB(
         act=UpperBound(),
         ridge=ridge,
         features=features,
+        **options,
     )

@@ -1,10 +1,12 @@
 """Naive cooperation (§5): what neighbours saw counts as one's own."""
 
+from typing import Unpack
+
 from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel, Linear
 from coopbandits.listen import Neighbourhood
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.say import Everything, Say
 from coopbandits.similarity import Same
 from coopbandits.width import Width, chosen_width
@@ -19,6 +21,7 @@ def NaiveCooperation(
     ridge: float = 1.0,
     features: Basis | None = None,
     say: Say | None = None,
+    **options: Unpack[Options],
 ) -> Policy:
     r"""LinUCB (the default) or, with a kernel and `width=InformationGain(…)`, IGP-UCB on all data.
 
@@ -35,4 +38,5 @@ def NaiveCooperation(
         ridge=ridge,
         features=features,
         say=Everything() if say is None else say,
+        **options,
     )

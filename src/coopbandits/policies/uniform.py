@@ -1,14 +1,16 @@
 """Uniform: any action, at random; what learning must beat."""
 
+from typing import Unpack
+
 from coopbandits.act import AtRandom
 from coopbandits.kernels import Linear
 from coopbandits.listen import Myself
-from coopbandits.policy import Policy
+from coopbandits.policy import Options, Policy
 from coopbandits.similarity import Alone
 from coopbandits.width import Fixed
 
 
-def Uniform() -> Policy:
+def Uniform(**options: Unpack[Options]) -> Policy:
     """Choose each action with the same probability, and learn nothing."""
     return Policy(
         name="Uniform",
@@ -17,4 +19,5 @@ def Uniform() -> Policy:
         similarity=Alone(),
         width=Fixed(0.0),
         act=AtRandom(),
+        **options,
     )

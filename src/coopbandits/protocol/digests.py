@@ -115,7 +115,9 @@ def checked(digest: Digest) -> Digest:
             f"a digest of agent {origin} was refused: {len(sums)} numbers are no sums of features"
         )
     n = sums[0]
-    if not 1 <= n <= round_ or n != np.floor(n) or (len(summaries) and summaries[0] != n):
+    # what K_z is learnt from may have faded, how many observations there were does not
+    counted = len(summaries) == 0 or 0 <= summaries[0] <= n
+    if not 1 <= n <= round_ or n != np.floor(n) or not counted:
         raise RemoteProtocolError(
             f"a digest of agent {origin} was refused: {n:g} is no count of observations up to its "
             f"round {round_}"

@@ -15,15 +15,16 @@ The rules of a relay (one per agent):
 4. An unknown origin, more than γ hops or fewer than 1, or my own name under news I never sent, is
    a `RemoteProtocolError`. Whether the origin is listened to is not the relay's affair: shortest
    paths may leave the clique.
-5. Of each origin no more than `WINDOW` rounds with a gap before them are remembered one by one.
-   When there are more, the oldest counts as seen, with all before it: memory is bounded, and a
-   message that comes so late is dropped.
+5. Of each origin no more than `WINDOW` runs of rounds without a gap are remembered
+   (`protocol/seen_rounds.py`). When there are more, the oldest counts as seen, with all before it:
+   memory is bounded, and a message that comes so late is dropped.
 
 One round: all agents decide and pull, send, and every message moves one edge. What `receive`
 returns in round t is delivered in round t + 1. In a faultless network news of distance d is
 therefore known d rounds later, which is the lag matrix of `network/lags.py`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -31,11 +32,10 @@ import numpy as np
 from coopbandits.arrays import Array, as_count, as_floats, as_reward, as_vector, frozen
 from coopbandits.errors import InputError, RemoteProtocolError, ShapeError
 from coopbandits.protocol.codec import Kind
+from coopbandits.protocol.seen_rounds import SeenRounds
 
 # The numbers of a message: the context (d), what is attached (k), the reward.
 MESSAGE = Kind("message", b"CBm", lambda d, k: d + k + 1, "HH", "I")
-# So many rounds of an origin are remembered one by one; see rule 5.
-WINDOW = 1024
 LAST_ROUND = 2**63 - 1
 
 
@@ -174,18 +174,28 @@ class Relay:
     """One agent's part in the LOCAL protocol: what is news, and what is handed on.
 
     Attributes:
-        hops: By origin and round, the most hops left of any copy so far.
-        settled: By origin, up to which round all counts as seen with all hops left.
+        rounds: By origin, which of its rounds have been seen.
     """
 
-    def __init__(self, agent: int, *, agents: int, ttl: int) -> None:
+    def __init__(
+        self, agent: int, *, agents: int, ttl: int, most: Mapping[int, int] | None = None
+    ) -> None:
+        """Start with nothing seen.
+
+        Args:
+            agent: Whose relay it is.
+            agents: V.
+            ttl: γ.
+            most: How many hops can be left of what comes from an origin, γ − d + 1 at distance d; γ
+                where it is not given.
+        """
         self.agent, self.agents, self.ttl = agent, agents, ttl
-        self.hops: dict[int, dict[int, int]] = {}
-        self.settled: dict[int, int] = {}
+        self._most = {} if most is None else most
+        self.rounds: dict[int, SeenRounds] = {}
 
     def send(self, observation: Observation) -> Message:
         """Make the message of my own observation (Alg. 1, l. 17-18)."""
-        self._note(self.agent, observation.round, self.ttl)
+        self.note(self.agent, observation.round, self.ttl)
         return Message(
             observation.round,
             self.agent,
@@ -215,28 +225,25 @@ class Relay:
         before = self.seen(message)
         if message.ttl <= before:
             return False, []
-        self._note(message.origin, message.round, message.ttl)
+        self.note(message.origin, message.round, message.ttl)
         onward = [replace(message, ttl=message.ttl - 1)] if message.ttl > 1 else []
         return before == 0, onward
 
     def seen(self, message: Message) -> int:
         """Return the most hops left of any copy so far, 0 if there was none."""
-        if message.round <= self.settled.get(message.origin, 0):
-            return self.ttl
-        return self.hops.get(message.origin, {}).get(message.round, 0)
+        rounds = self.rounds.get(message.origin)
+        if rounds is None:
+            return 0
+        return rounds.most_hops(message.round, self._most_of(message.origin), self.ttl)
 
-    def _note(self, origin: int, round_: int, hops: int) -> None:
-        """Remember a copy; rounds without a gap need one number together."""
-        rounds = self.hops.setdefault(origin, {})
-        rounds[round_] = hops
-        if len(rounds) > WINDOW:
-            oldest = min(rounds)
-            del rounds[oldest]
-            self.settled[origin] = oldest
-        last = self.settled.get(origin, 0)
-        while rounds.get(last + 1) == self.ttl:
-            last += 1
-            del rounds[last]
-            self.settled[origin] = last
-        if not rounds:
-            del self.hops[origin]
+    def settle(self, origin: int, round_: int) -> None:
+        """Let all rounds of an origin up to one count as seen, with all hops left."""
+        self.rounds.setdefault(origin, SeenRounds()).settle(round_)
+
+    def note(self, origin: int, round_: int, hops: int) -> None:
+        """Remember a copy."""
+        rounds = self.rounds.setdefault(origin, SeenRounds())
+        rounds.note(round_, hops, self._most_of(origin))
+
+    def _most_of(self, origin: int) -> int:
+        return self._most.get(origin, self.ttl)

@@ -71,5 +71,7 @@ def joint_kernel(
     """Make K of K_x and of a similarity that is given, perhaps a user's own."""
     K_z = network_kernel(similarity, network)
     if isinstance(similarity, ArmNetwork):
-        return ArmJointKernel(kernel, K_z, composition, similarity.pairs, similarity.column)
+        return ArmJointKernel(
+            kernel, K_z, composition, pairs=similarity.pairs, column=similarity.column
+        )
     return JointKernel(kernel, K_z, composition)

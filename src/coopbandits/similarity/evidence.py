@@ -14,6 +14,7 @@ import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_flag
 from coopbandits.features import Basis, Fourier, exact_or
+from coopbandits.gp.intercept import Intercept, as_statistics, summarised
 from coopbandits.gp.statistics import BATCH, Statistics
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
@@ -93,6 +94,11 @@ class EvidenceLearner:
     kernel: Kernel
     basis: Basis
     agents: int
+    intercept: Intercept | None = None
+
+    def with_intercept(self, intercept: Intercept) -> "EvidenceLearner":
+        """Return a learner that integrates agents' own constants out of their rewards."""
+        return replace(self, intercept=intercept)
 
     @property
     def hypotheses(self) -> int:
@@ -121,7 +127,7 @@ class EvidenceLearner:
 
     def summaries(self, X: Array, attached: Array, y: Array) -> Array:
         """Summarise n observations: (n, p)."""
-        rows = Statistics.rows(self.basis.features(self.kernel, X), y)
+        rows = summarised(self.basis.features(self.kernel, X), y, self.intercept)
         if not self.similarity.contexts:
             return rows
         return np.hstack([rows, attached, (attached**2).sum(axis=1, keepdims=True)])
@@ -129,7 +135,9 @@ class EvidenceLearner:
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
         p = views.table.shape[1]
-        table = Statistics.of(views.table, self._features(p))
+        m = self._features(p)
+        size = Statistics.width(m if self.intercept is None else m + 1)
+        table = as_statistics(views.table[:, :size], m, self.intercept)
         sane = views.heard & ~outlandish(table, views.index, views.heard)
         noise, ratio = levels(table, views.index, sane, self.similarity.noise)
         return Loadings.gathered(
@@ -215,6 +223,7 @@ class EvidenceLearner:
 
     def _features(self, p: int) -> int:
         """How many features m make summaries of p numbers?"""
-        if self.similarity.contexts:  # p = 2 + m + m² + m + 1
-            return isqrt(p - 2) - 1
-        return (isqrt(4 * p - 7) - 1) // 2  # p = 2 + m + m²
+        one = int(self.intercept is not None)
+        if self.similarity.contexts:  # p = 2 + m + m² + m + 1, or 2 + (m + 1) + (m + 1)² + m + 1
+            return isqrt(p - 2 + one) - 1 - one
+        return (isqrt(4 * p - 7) - 1) // 2 - one  # p = 2 + m + m², or of m + 1

@@ -6,13 +6,15 @@ expectation-maximisation over g; each step raises it. There is no prior over U, 
 observations it fits noise; that is why it is here for comparison.
 """
 
+from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray, as_count
 from coopbandits.features import Basis, Fourier, exact_or
+from coopbandits.gp.intercept import Intercept, as_statistics, summarised
 from coopbandits.gp.statistics import Statistics, coupled, log_product
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
@@ -66,6 +68,13 @@ class RewardLearner:
 
     kernel: Kernel
     basis: Basis
+    intercept: Intercept | None = None
+
+    def with_intercept(self, intercept: Intercept) -> Self:
+        """Return a learner that integrates agents' own constants out of their rewards."""
+        made = copy(self)
+        object.__setattr__(made, "intercept", intercept)
+        return made
 
     def attached(self, dim: int) -> int:
         """How many numbers go with a context in a message: none."""
@@ -77,13 +86,14 @@ class RewardLearner:
 
     def summaries(self, X: Array, attached: Array, y: Array) -> Array:
         """Summarise n observations: (n, 2 + m + m²)."""
-        return Statistics.rows(self.basis.features(self.kernel, X), y)
+        return summarised(self.basis.features(self.kernel, X), y, self.intercept)
 
-    @staticmethod
-    def read(views: Views) -> Statistics:
+    def read(self, views: Views) -> Statistics:
         """Take the table of summaries apart: (P, …)."""
         p = views.table.shape[-1]
-        return Statistics.of(views.table, int((np.sqrt(4 * p - 7) - 1) / 2 + 0.5))
+        features = int((np.sqrt(4 * p - 7) - 1) / 2 + 0.5)
+        m = features if self.intercept is None else features - 1
+        return as_statistics(views.table, m, self.intercept)
 
 
 class LearnedLearner(RewardLearner):

@@ -28,7 +28,7 @@ from coopbandits.arrays import (
 )
 from coopbandits.errors import ParameterError
 from coopbandits.features import Basis, Fourier, exact_or
-from coopbandits.gp.compositions import Composition, share_of
+from coopbandits.gp.compositions import Composition, share_of, with_constants
 from coopbandits.gp.statistics import BATCH
 from coopbandits.kernels import Kernel, as_kernel, diagonal_gradient_of, gradient_of
 from coopbandits.network import Network
@@ -227,17 +227,18 @@ class FrozenKernel:
     kernel: Kernel
     learner: EmbeddingLearner
     composition: Composition
+    intercept: float = 0.0
 
     def __call__(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
         """Evaluate every pair: (n,), (n, d + m), (l,), (l, d + m) -> (n, l)."""
         d = self._dim(X.shape[1])
         K_x = self.kernel(X[:, :d], Y[:, :d])
-        return self.composition.combine(self.alike(X, Y), K_x)
+        return with_constants(self.composition.combine(self.alike(X, Y), K_x), u, w, self.intercept)
 
     def diagonal(self, u: IntArray, X: Array) -> Array:
         """Evaluate each augmented context with itself: (n,), (n, d + m) -> (n,)."""
         own = self.kernel.diagonal(X[:, : self._dim(X.shape[1])])
-        return self.composition.combine(np.ones_like(own), own)
+        return self.composition.combine(np.ones_like(own), own) + self.intercept
 
     def gradient(self, u: IntArray, X: Array, w: IntArray, Y: Array) -> Array:
         """Differentiate every pair by x alone: (n,), (n, d + m), (l,), (l, d + m) -> (n, l, d)."""
