@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from coopbandits.lab.experiments.store import Store, read_store
     from coopbandits.lab.experiments.summary import Summary, summaries
     from coopbandits.lab.logs.fit import Fit, compare_kernels, fit_kernel
-    from coopbandits.lab.logs.log import Log, Logged, read_log, write_log
+    from coopbandits.lab.logs.log import Log, Logged, append_log, read_log, write_log
     from coopbandits.lab.logs.off_policy import Value, evaluate_policy, importance_weights
     from coopbandits.lab.logs.replay import Replay, replay_policy
     from coopbandits.lab.logs.simulated import logged
@@ -39,6 +39,7 @@ __all__ = [
     "Summary",
     "TtlRow",
     "Value",
+    "append_log",
     "bound_figure",
     "compare_kernels",
     "evaluate_policy",
@@ -76,6 +77,7 @@ _HOMES = {
     "Summary": "experiments.summary",
     "TtlRow": "planning.planner",
     "Value": "logs.off_policy",
+    "append_log": "logs.log",
     "bound_figure": "bounds",
     "compare_kernels": "logs.fit",
     "evaluate_policy": "logs.off_policy",

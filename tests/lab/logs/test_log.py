@@ -6,7 +6,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.errors import InputError, NetworkError, NonFiniteError, ParameterError, ShapeError
-from coopbandits.lab import Log, Logged, logged, read_log, write_log
+from coopbandits.lab import Log, Logged, append_log, logged, read_log, write_log
 
 GOOD = {
     "round": 1,
@@ -214,3 +214,37 @@ def test_a_named_network_logs_names():
     network = cb.Network.from_edges([("north", "south")])
     log = logged(cb.problems.clustered_linear(network, dim=2, clusters=[0, 1]), 3)
     assert log.names == ("north", "south")
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["numbers", "names"])
+@pytest.mark.parametrize("file", ["log.jsonl", "log.jsonl.gz"])
+def test_the_log_of_a_run_is_read_back_with_propensities_and_policies(tmp_path, file, named):
+    edges = [("b", "a"), ("a", "c")] if named else [(0, 1), (1, 2)]
+    problem = cb.problems.kernel(cb.Network.from_edges(edges), dim=2, actions=4, seed=4)
+    policy = cb.EagerKernelTS(kernel=cb.kernels.RBF(), samples=6).exploring(0.2)
+    run = cb.play(problem, policy, rounds=5, seed=2)
+    log = Log.of_run(run, problem, policy=policy, seed=2)
+    np.testing.assert_array_equal(log.propensities, run.propensities.ravel())
+    np.testing.assert_array_equal(log.rewards, run.rewards.ravel())
+    assert log.names == (problem.network.names if named else None)
+    write_log(log, tmp_path / file)
+    again = read_log(tmp_path / file, network=problem.network)
+    assert columns(again) == columns(log)
+    assert again.policies == log.policies == (policy.fingerprint,)
+    assert log.since(3).policies == log.policies
+    # decision by decision, as a service would, the same lines come together
+    for one in cb.records.of_run(run, problem, policy=policy, seed=2):
+        append_log([one], tmp_path / f"grown {file}")
+    assert columns(read_log(tmp_path / f"grown {file}", network=problem.network)) == columns(log)
+
+
+def test_only_decisions_are_appended(tmp_path):
+    with pytest.raises(ParameterError, match="expected decisions, each a Logged"):
+        append_log([GOOD], tmp_path / "log.jsonl")
+    assert not (tmp_path / "log.jsonl").exists()
+
+
+def test_lines_of_another_schema_are_refused(tmp_path):
+    file = file_of(tmp_path, GOOD, {**GOOD, "round": 2, "schema": 7})
+    with pytest.raises(InputError, match=r"log.jsonl, line 2: schema 7 is not known"):
+        read_log(file)

@@ -7,112 +7,32 @@ A file has one decision a line (JSON Lines), in any order; a name that ends in `
 
 `propensity` is the probability with which the logging policy took that action; `propensities`, in
 its place, are those of all offered actions. Either may be missing, but not on some lines only.
-`agent` is a number or a name, on all lines the same of both. Other fields are ignored. docs/logs.md
-has the whole format.
+`agent` is a number or a name, on all lines the same of both. `policy` is the fingerprint of the
+policy that decided, and `schema` the version of these fields; both may be missing. Other fields are
+ignored. A line is a `coopbandits.records.Logged`; docs/logs.md has the whole format.
 """
 
 import gzip
 import json
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from coopbandits.arrays import (
-    Array,
-    IntArray,
-    as_contexts,
-    as_count,
-    as_floats,
-    as_number,
-    as_reward,
-    frozen,
-    is_whole,
-    short,
-)
+from coopbandits import records
+from coopbandits.arrays import Array, IntArray, as_count, short
 from coopbandits.errors import InputError, NetworkError, ParameterError, ShapeError
 from coopbandits.network import Network, as_network
-from coopbandits.network.names import as_name, as_names
+from coopbandits.network.names import as_names
+from coopbandits.policy import Policy
+from coopbandits.problems.problem import Problem
+from coopbandits.records import Logged
+from coopbandits.run import Run
 
-_NEEDED = ("round", "agent", "contexts", "action", "reward")
-# propensities that were rounded to six digits still sum to 1 within this
-_SLACK = 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class Logged:
-    """One decision: what was offered, taken and earned.
-
-    Attributes:
-        round: The number of the decision among its agent's, from 1; gaps are allowed.
-        agent: Whose decision it was: its number, or its name until it is part of a log.
-        contexts: (K, d), what was offered.
-        action: Which of them was taken.
-        reward: What that brought.
-        propensity: The probability with which it was taken; None if that is not known.
-        propensities: (K,) those of all offered actions; None if they are not known.
-    """
-
-    round: int
-    agent: int | str
-    contexts: Array
-    action: int
-    reward: float
-    propensity: float | None = None
-    propensities: Array | None = None
-
-    def __post_init__(self) -> None:
-        settle = object.__setattr__
-        settle(self, "round", as_count(self.round, "round", most=2**62))
-        named = isinstance(self.agent, str)
-        agent = as_name(self.agent) if named else as_count(self.agent, "agent", least=0)
-        settle(self, "agent", agent)
-        settle(self, "contexts", frozen(as_contexts(self.contexts, "contexts")))
-        K = len(self.contexts)
-        if not is_whole(self.action) or not 0 <= self.action < K:
-            raise ParameterError(
-                f"action must be the index of an offered action, 0 … {K - 1}, got "
-                f"{short(self.action)}"
-            )
-        settle(self, "action", int(self.action))
-        settle(self, "reward", as_reward(self.reward, "reward"))
-        if self.propensities is not None:
-            self._settle_all(K)
-        if self.propensity is not None:
-            given = as_number(self.propensity, "propensity")
-            if not 0 < given <= 1:
-                raise ParameterError(
-                    f"propensity must be a probability above 0 and at most 1, got {given}: the "
-                    "action was taken, so its probability cannot have been 0"
-                )
-            settle(self, "propensity", given)
-
-    def of_agent(self, agent: int) -> "Logged":
-        """Return the same decision of the agent of a number."""
-        known = None if self.propensities is not None else self.propensity
-        return replace(self, agent=agent, propensity=known)
-
-    def _settle_all(self, K: int) -> None:
-        if self.propensity is not None:
-            raise ParameterError(
-                "propensity and propensities are both given; give propensities alone, of which "
-                "one is the taken action's"
-            )
-        p = as_floats(self.propensities, "propensities")
-        if p.shape != (K,):
-            raise ShapeError(
-                f"propensities have shape {p.shape}; expected ({K},), one for each offered action"
-            )
-        if (p < 0).any() or abs(p.sum() - 1) > _SLACK:
-            raise ParameterError(
-                f"propensities must be probabilities that sum to 1, got {short(p.tolist())}, "
-                f"which sum to {p.sum():g}"
-            )
-        object.__setattr__(self, "propensities", frozen(p))
-        object.__setattr__(self, "propensity", float(p[self.action]))
+__all__ = ["Log", "Logged", "append_log", "as_log", "read_log", "write_log"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +87,17 @@ class Log:
             agents = len(called)
         most = max((getattr(one, "agent", 0) for one in listed), default=0)
         return cls(listed, most + 1 if agents is None else as_count(agents, "agents"), called)
+
+    @classmethod
+    def of_run(
+        cls, run: Run, problem: Problem, *, policy: Policy | None = None, seed: int = 0
+    ) -> "Log":
+        """Make the log of a run: its decisions as `coopbandits.records.of_run` has them."""
+        decisions = records.of_run(run, problem, policy=policy, seed=seed)
+        network = problem.network
+        if network.is_named:
+            return cls.of(decisions, names=network.names)
+        return cls.of(decisions, agents=len(network))
 
     @classmethod
     def _named(
@@ -236,6 +167,11 @@ class Log:
         known = [one.propensity for one in self.decisions if one.propensity is not None]
         return np.array(known) if known else None
 
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The fingerprints of the policies that decided, each once, as far as they are known."""
+        return tuple(dict.fromkeys(one.policy for one in self.decisions if one.policy is not None))
+
     def before(self, round_: int) -> "Log":
         """Return the part of the log before a round: to learn from."""
         return self._part([one for one in self.decisions if one.round < round_], round_)
@@ -290,23 +226,36 @@ def read_log(path: str | Path, *, network: Network | None = None) -> Log:
 
 def write_log(log: Log, path: str | Path) -> None:
     """Write a log; the same log gives the same bytes, and reads back to the bit."""
-    lines = []
-    for one in log.decisions:
-        fields: dict[str, Any] = {
-            "round": one.round,
-            "agent": one.agent if log.names is None else log.names[int(one.agent)],
-            "contexts": one.contexts.tolist(),
-            "action": one.action,
-            "reward": one.reward,
-        }
-        if one.propensities is not None:
-            fields["propensities"] = one.propensities.tolist()
-        elif one.propensity is not None:
-            fields["propensity"] = one.propensity
-        lines.append(json.dumps(fields) + "\n")
-    data = "".join(lines).encode()
-    file = Path(path)
-    file.write_bytes(gzip.compress(data, mtime=0) if file.suffix == ".gz" else data)
+    as_log(log)
+    lines = [
+        _line(one.of_agent(log.names[int(one.agent)]) if log.names is not None else one)
+        for one in log.decisions
+    ]
+    Path(path).write_bytes(_packed("".join(lines), Path(path)))
+
+
+def append_log(decisions: Iterable[Logged], path: str | Path) -> None:
+    """Add decisions to the end of a file, which is made if it is not there.
+
+    Each is checked on its own; `read_log` says what does not fit together.
+
+    Args:
+        decisions: Such as `Logged.of(agent, decision, contexts, reward)` makes.
+        path: A file of JSON Lines; one whose name ends in `.gz` is compressed.
+    """
+    listed = tuple(decisions)
+    if not all(isinstance(one, Logged) for one in listed):
+        raise ParameterError(f"expected decisions, each a Logged, got {short(listed)}")
+    with Path(path).open("ab") as file:
+        file.write(_packed("".join(map(_line, listed)), Path(path)))
+
+
+def _line(one: Logged) -> str:
+    return json.dumps(one.to_dict()) + "\n"
+
+
+def _packed(text: str, path: Path) -> bytes:
+    return gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode()
 
 
 def _lines(path: Path) -> list[str]:
@@ -323,22 +272,10 @@ def _lines(path: Path) -> list[str]:
 def _decision(line: str) -> Logged:
     """Read one line."""
     try:
-        fields = json.loads(line)
+        fields: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise InputError(f"this is no JSON ({error}): {short(line.strip())}") from error
-    if not isinstance(fields, dict):
-        raise InputError(f"expected a JSON object such as {{'round': 1, …}}, got {short(fields)}")
-    missing = [name for name in _NEEDED if name not in fields]
-    if missing:
-        raise InputError(
-            f"{missing[0]!r} is missing; a decision needs {', '.join(_NEEDED)}, and has "
-            f"{', '.join(map(str, fields)) or 'nothing'}"
-        )
-    return Logged(
-        **{name: fields[name] for name in _NEEDED},
-        propensity=fields.get("propensity"),
-        propensities=fields.get("propensities"),
-    )
+    return Logged.from_dict(fields)
 
 
 def _check_against(one: Logged, first: Logged, agents: int | None) -> None:
