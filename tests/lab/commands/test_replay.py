@@ -8,6 +8,7 @@ import coopbandits as cb
 from coopbandits import policies
 from coopbandits.errors import InputError, NetworkError, ParameterError
 from coopbandits.lab import Log, Logged, fit_kernel, logged, read_log, replay_policy, write_log
+from coopbandits.lab.cli import main
 from coopbandits.lab.commands import replay
 
 
@@ -132,3 +133,17 @@ def test_a_log_and_a_network_go_by_name(tmp_path, capsys):
     edges.write_text("Oslo,Rome\n", encoding="utf-8")
     with pytest.raises(NetworkError, match="agent 'Rome' is not in this network"):
         replay.main(options(log, network=edges))
+
+
+def test_the_log_of_agents_that_explore_is_replayed_and_fitted(tmp_path, capsys):
+    problem = cb.problems.kernel(cb.Network.path(2), dim=2, actions=2, norm=2.0, seed=1)
+    policy = cb.KernelTS(kernel=cb.kernels.RBF(), samples=8).exploring(0.6)
+    run = cb.play(problem, policy, rounds=120, seed=1)
+    file = str(tmp_path / "log.jsonl")
+    write_log(Log.of_run(run, problem, policy=policy, seed=1), file)
+    assert main(["replay", file, "--policies", "KernelUCB", "--kernel", "rbf", "--json"]) == 0
+    [shown] = json.loads(capsys.readouterr().out)
+    assert shown["logged"] == pytest.approx(run.rewards.mean())
+    assert shown["floor"] == pytest.approx(run.propensities.min())
+    assert main(["fit", file, "--json"]) == 0
+    assert {fit["observations"] for fit in json.loads(capsys.readouterr().out)} == {240}
