@@ -178,6 +178,8 @@ def test_logging_that_cannot_be_is_refused(problem):
         logged(problem, 2, explore=0.5)
     with pytest.raises(ParameterError, match="is no problem"):
         logged(None, 2)
+    with pytest.raises(ParameterError, match=r"explores by itself, .*Log.of_run"):
+        logged(problem, 2, policy=cb.LinUCB().exploring(), explore=0.5)
 
 
 def test_agents_of_a_log_may_have_names(tmp_path):

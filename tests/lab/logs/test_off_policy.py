@@ -215,6 +215,8 @@ def test_a_target_that_is_none_is_refused(rng):
         evaluate_policy(log, [cb.LinUCB().agent(v, network) for v in range(2)])
     with pytest.raises(ParameterError, match="agent 0 has learnt nothing"):
         evaluate_policy(log, [cb.LinUCB().agent(0, network)])
+    with pytest.raises(ParameterError, match=r"agent 0 explores, act=Explore.*left to chance"):
+        evaluate_policy(log, [cb.LinUCB().exploring().agent(0, network)])
     with pytest.raises(ParameterError, match="in order 0 … 0, got agent 1 at 0"):
         evaluate_policy(log, [cb.LinUCB().agent(1, network)])
 

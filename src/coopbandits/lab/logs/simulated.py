@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from coopbandits.act import Explore
 from coopbandits.arrays import as_count, as_number, as_seed, short
 from coopbandits.errors import ParameterError
 from coopbandits.lab.logs.log import Log, Logged
@@ -41,6 +42,11 @@ def logged(
         raise ParameterError(f"explore must be above 0 and at most 1, got {epsilon}")
     if policy is None and epsilon != 1:
         raise ParameterError(f"explore={epsilon} needs a policy= to follow otherwise")
+    if policy is not None and isinstance(policy.act, Explore):
+        raise ParameterError(
+            f"the policy explores by itself, act={short(policy.act)}; give it without, or log what "
+            "it does: Log.of_run(play(problem, policy, rounds), problem)"
+        )
     V = len(problem.network)
     # round 0 of a problem's streams does not exist, so this one is free
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 2)))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from coopbandits.act import Explore
 from coopbandits.agent import Agent
 from coopbandits.arrays import Array, as_flag, as_floats, as_number, short
 from coopbandits.errors import InputError, ParameterError
@@ -123,6 +124,12 @@ def _as_agents(target: Any, log: Log) -> Callable[[Array, int], Array]:
             raise ParameterError(
                 f"the target's agents must be in order 0 … {log.agents - 1}, got agent "
                 f"{agent.agent} at {v}"
+            )
+        if isinstance(agent.policy.act, Explore):
+            raise ParameterError(
+                f"agent {v} explores, act={short(agent.policy.act)}, so what it would do is left "
+                "to chance; give agents of the policy without it, or a function (contexts, agent) "
+                "-> probabilities, (1 - share)·[it is the choice] + share/K"
             )
         if agent.known == 0:
             raise ParameterError(
