@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from coopbandits.lab.experiments.runner import run_experiment
     from coopbandits.lab.experiments.store import Store, read_store
     from coopbandits.lab.experiments.summary import Summary, summaries
+    from coopbandits.lab.logs.exports import to_obp, to_vw, write_vw
     from coopbandits.lab.logs.fit import Fit, compare_kernels, fit_kernel
     from coopbandits.lab.logs.log import Log, Logged, append_log, read_log, write_log
     from coopbandits.lab.logs.off_policy import Value, evaluate_policy, importance_weights
@@ -59,9 +60,12 @@ __all__ = [
     "similarity_figure",
     "similarity_table",
     "summaries",
+    "to_obp",
+    "to_vw",
     "trials",
     "write_log",
     "write_report",
+    "write_vw",
 ]
 
 _HOMES = {
@@ -97,9 +101,12 @@ _HOMES = {
     "similarity_figure": "similarity",
     "similarity_table": "similarity",
     "summaries": "experiments.summary",
+    "to_obp": "logs.exports",
+    "to_vw": "logs.exports",
     "trials": "experiments.processes",
     "write_log": "logs.log",
     "write_report": "report",
+    "write_vw": "logs.exports",
 }
 
 
