@@ -7,7 +7,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.act import AtRandom, Explore, FollowCentre, Sample, UpperBound
-from coopbandits.errors import InputError, ParameterError
+from coopbandits.errors import InputError, ParameterError, StateError
 from coopbandits.policy import _canonical
 from worlds import NETWORKS, Recorded, ragged
 
@@ -194,3 +194,18 @@ def test_draws_that_fit_into_no_memory_are_refused(monkeypatch):
 def test_an_act_of_ones_own_that_draws_cannot_tell_either(rng):
     policy = dataclasses.replace(cb.KernelTS(kernel=RBF), act=Recorded())
     assert informed(policy, rng).decide(rng.normal(size=(3, 2))).propensity is None
+
+
+@pytest.mark.parametrize("act", [UpperBound(), Sample(4), AtRandom()], ids=repr)
+def test_a_restored_agent_explores_as_the_stored_one_would_have(rng, act):
+    plain = dataclasses.replace(cb.KernelUCB(kernel=RBF), act=act)
+    policy = plain.exploring(0.5)
+    agent, sets = informed(policy, rng), rng.normal(size=(12, 4, 2))
+    agent.reward(agent.decide(sets[0]), 1.0)
+    again = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=ALONE)
+    for offered in sets:
+        assert again.preview(offered) == agent.preview(offered)  # which uses nothing up
+        one, two = agent.decide(offered), again.decide(offered)
+        assert (one.index, one.propensity) == (two.index, two.propensity)
+    with pytest.raises(StateError, match="act"):
+        cb.Agent.from_bytes(agent.to_bytes(), policy=plain, network=ALONE)

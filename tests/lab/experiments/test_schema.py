@@ -65,6 +65,8 @@ def test_policies_that_draw_can_be_named(validator):
         {"kind": "EagerKernelTS", "kernel": "Linear", "similarity": "truth"},
         {"kind": "Policy", "name": "drawn", "act": "Sample", **answers},
         {"kind": "Policy", "act": "Sample", **answers},  # named after its table
+        {"kind": "CoopKernelTS", "kernel": "RBF", "samples": 8},
+        {"kind": "Policy", "act": {"kind": "Explore", "act": "Sample", "share": 0.2}, **answers},
     ):
         tables = small(policies={"draws": table})
         assert [error.message for error in validator.iter_errors(tables)] == []
