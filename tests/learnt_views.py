@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import coopbandits as cb
-from coopbandits.similarity import Loadings, Views
+from coopbandits.similarity import Loadings
+from coopbandits.testing import view_of
 
 
 def learner_of(similarity, agents, kernel=None):
@@ -13,26 +14,8 @@ def learner_of(similarity, agents, kernel=None):
 
 
 def view(learner, samples, me=0, offered=None):
-    """One view of samples (X_u, y_u), one for each agent; None for one not heard from.
-
-    offered: for each agent the decision sets (n_u, K, d); the chosen contexts alone, if not given.
-    """
-    dim = next(X for X, _ in (s for s in samples if s is not None)).shape[1]
-    rows = []
-    for u, sample in enumerate(samples):
-        if sample is None or len(sample[1]) == 0:
-            rows.append(None)
-            continue
-        X, y = sample
-        sets = [x[None] for x in X] if offered is None else offered[u]
-        attached = np.vstack(
-            [learner.sampled(np.zeros(len(D), dtype=np.int64), D, np.array([0])) for D in sets]
-        )
-        assert attached.shape[1] == learner.attached(dim)
-        rows.append(learner.summaries(X, attached, y).sum(axis=0))
-    p = next(row for row in rows if row is not None)
-    sums = np.array([np.zeros_like(p) if row is None else row for row in rows])
-    return Views.apart(np.arange(len(samples))[None], np.array([me]), sums[None])
+    """One view of samples (X_u, y_u), one for each agent; None for one not heard from."""
+    return view_of(learner, samples, me=me, offered=offered)
 
 
 def K_z_of(similarity, samples, me=0, kernel=None, **more):

@@ -45,6 +45,7 @@ def test_the_readmes_python_examples_run_and_print_what_they_say():
         "planner.md",
         "saying-less.md",
         "similarity.md",
+        "testing.md",
         "theory.md",
     ],
 )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what `_HOMES` loads, for type checkers
         records as records,
         say as say,
         similarity as similarity,
+        testing as testing,
         theory as theory,
         width as width,
     )
@@ -92,6 +93,7 @@ _HOMES = {
     "records": "records",
     "say": "say",
     "similarity": "similarity",
+    "testing": "testing",
     "theory": "theory",
     "width": "width",
     "Agent": "agent",

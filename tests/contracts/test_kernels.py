@@ -8,6 +8,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits import arms, kernels
+from coopbandits.testing import check_kernel
 
 DIM, ARMS = 3, 4
 TABLE = arms.Table([[1.0, 0.5, 0.0, 0.2], [0.5, 2.0, 0, 0], [0, 0, 0, 0], [0.2, 0, 0, 1.0]])
@@ -64,54 +65,11 @@ def test_every_kernel_of_the_package_is_under_contract():
 
 @pytest.mark.parametrize("kernel", MADE, ids=repr)
 class TestEveryKernel:
-    def test_is_a_kernel(self, kernel):
-        assert isinstance(kernel, kernels.Kernel)
-
-    def test_is_symmetric(self, kernel, rng):
-        X, Y = drawn(kernel, rng, 6), drawn(kernel, rng, 5)
-        np.testing.assert_allclose(kernel(X, Y), kernel(Y, X).T, rtol=1e-13, atol=0)
-
-    def test_is_positive_semidefinite(self, kernel, rng):
-        X = drawn(kernel, rng, 32)
-        X[-2:] = 0.0
-        eigenvalues = np.linalg.eigvalsh(kernel(X, X))
-        assert eigenvalues[0] >= -1e-12 * eigenvalues[-1]
-
-    def test_has_the_diagonal_it_says(self, kernel, rng):
-        X = drawn(kernel, rng, 7)
-        np.testing.assert_allclose(kernel.diagonal(X), np.diag(kernel(X, X)), rtol=1e-13)
-
-    def test_evaluates_each_pair_on_its_own(self, kernel, rng):
-        X, Y = drawn(kernel, rng, 4), drawn(kernel, rng, 3)
-        K = kernel(X, Y)
-        one_by_one = [[kernel(x[None], y[None])[0, 0] for y in Y] for x in X]
-        np.testing.assert_allclose(K, one_by_one, rtol=1e-13)
-        assert K.shape == (4, 3)
-        assert K.dtype == np.float64
-
-    def test_is_finite_at_equal_and_at_far_contexts(self, kernel):
-        X = np.array([[0.0] * DIM, [0.0] * DIM, [1e-9] * DIM, [1e3] * DIM])
-        if has_arms(kernel):
-            X[:, 0] = [0, 0, 1, ARMS - 1]
-        X = X[:, :1] if kernel == TABLE else X
-        assert np.isfinite(kernel(X, X)).all()
-        assert np.isfinite(kernel.gradient(X, X)).all()
-        assert np.isfinite(kernel.diagonal_gradient(X)).all()
-
-    def test_has_the_gradient_of_central_differences(self, kernel, rng):
-        X, Y = drawn(kernel, rng, 6), drawn(kernel, rng, 5)
-        d = X.shape[1]
-        assert kernel.gradient(X, Y).shape == (6, 5, d)
-        for j in range(d):
-            step = 1e-5 * np.eye(d)[j]
-            if j == 0 and "Table" in repr(kernel):  # arms: there is nothing between two of them
-                assert (kernel.gradient(X, Y)[..., j] == 0).all()
-                assert (kernel.diagonal_gradient(X)[..., j] == 0).all()
-                continue
-            by_differences = (kernel(X + step, Y) - kernel(X - step, Y)) / 2e-5
-            np.testing.assert_allclose(kernel.gradient(X, Y)[..., j], by_differences, atol=2e-8)
-            whole = (kernel.diagonal(X + step) - kernel.diagonal(X - step)) / 2e-5
-            np.testing.assert_allclose(kernel.diagonal_gradient(X)[:, j], whole, atol=2e-8)
+    @pytest.mark.parametrize("seed", [0, 1])
+    def test_is_a_kernel(self, kernel, rng, seed):
+        labels = [0] if has_arms(kernel) else []
+        contexts = drawn(kernel, rng, 34)
+        check_kernel(kernel, contexts=contexts, labels=labels, rtol=1e-13, seed=seed)
 
     def test_is_a_value(self, kernel):
         assert kernel == dataclasses.replace(kernel)

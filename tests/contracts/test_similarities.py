@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from coopbandits import kernels, similarity
+from coopbandits.testing import check_similarity
 from worlds import NETWORKS, network_contexts
 
 
@@ -38,36 +39,12 @@ def test_every_given_similarity_of_the_package_is_under_contract():
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("index", range(len(made_for(NETWORKS["path"]))))
 class TestEverySimilarity:
-    def test_is_a_kernel_matrix_of_the_agents(self, name, index):
+    def test_is_a_similarity(self, name, index):
         network = NETWORKS[name]
-        value = made_for(network)[index]
-        assert isinstance(value, similarity.Given)
-        K_z = value.matrix(network)
-        assert K_z.shape == (len(network), len(network))
-        assert K_z.dtype == np.float64
-        np.testing.assert_array_equal(K_z, K_z.T)
-        assert np.linalg.eigvalsh(K_z)[0] > -1e-12
-        assert (np.diag(K_z) > 0).all()
+        check_similarity(made_for(network)[index], network=network, rtol=1e-12)
 
-    def test_says_the_same_by_blocks_pair_by_pair_and_as_a_matrix(self, name, index, rng):
+    def test_hands_out_a_read_only_matrix(self, name, index):
         network = NETWORKS[name]
         value = made_for(network)[index]
-        K_z, V = value.matrix(network), len(network)
-        kernel = similarity.network_kernel(value, network)
-        assert len(kernel) == V
-        rows, columns = rng.integers(V, size=2 * V), rng.integers(V, size=V)
-        exact = {"rtol": 1e-12, "atol": 1e-14}
-        np.testing.assert_allclose(kernel.block(rows, columns), K_z[np.ix_(rows, columns)], **exact)
-        pairs = rows, rng.permutation(rows)
-        np.testing.assert_allclose(kernel.between(*pairs), K_z[pairs], **exact)
-        np.testing.assert_allclose(kernel.own(rows), np.diagonal(K_z)[rows], **exact)
-        if kernel.parts is not None:
-            alike = kernel.parts[:, None] == kernel.parts
-            np.testing.assert_array_equal(alike, K_z != 0)
-
-    def test_hands_out_a_read_only_matrix_that_is_always_the_same(self, name, index):
-        network = NETWORKS[name]
-        value = made_for(network)[index]
-        np.testing.assert_array_equal(value.matrix(network), value.matrix(network))
         with pytest.raises(ValueError, match="read-only"):
             value.matrix(network)[0, 0] = 2.0

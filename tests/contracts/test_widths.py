@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from coopbandits import width
+from coopbandits.testing import check_width
 
 MADE = [
     width.Fixed(0.5),
@@ -27,37 +28,16 @@ def test_every_width_of_the_module_is_under_contract():
     assert written == {type(value) for value in MADE}
 
 
-def at(value, logdet, count, ridge=1.0, agents=1):
-    return value.factor(
-        logdet=np.array([logdet]),
-        count=np.array([count]),
-        ridge=ridge,
-        agents=np.array([agents]),
-    )[0]
-
-
 @pytest.mark.parametrize("value", MADE, ids=repr)
 class TestEveryWidth:
     def test_is_a_width(self, value):
-        assert isinstance(value, width.Width)
-        assert value.__doc__
-        assert "uarantee" in value.__doc__
-
-    def test_is_finite_and_not_negative_from_the_first_decision_on(self, value):
-        assert np.isfinite(at(value, 0.0, 0))
-        assert at(value, 0.0, 0) >= 0
+        check_width(value)
 
     def test_never_shrinks_as_information_comes_in(self, value):
-        widths = [at(value, logdet, n) for n, logdet in enumerate(np.linspace(0, 30, 50))]
+        # with the number of observations too, which one's own width need not do
+        logdet, count = np.linspace(0, 30, 50), np.arange(50)
+        widths = value.factor(logdet=logdet, count=count, ridge=1.0, agents=np.ones(50, dtype=int))
         assert (np.diff(widths) >= 0).all()
-
-    def test_answers_each_query_on_its_own(self, value):
-        logdet, count, agents = np.array([0.0, 3.0, 9.0]), np.array([0, 4, 20]), np.array([1, 5, 5])
-        together = value.factor(logdet=logdet, count=count, ridge=0.5, agents=agents)
-        one_by_one = [
-            at(value, L, n, 0.5, V) for L, n, V in zip(logdet, count, agents, strict=True)
-        ]
-        np.testing.assert_allclose(together, one_by_one, rtol=1e-14)
 
     def test_says_in_its_docstring_what_it_guarantees(self, value):
         assert any(word in value.__doc__ for word in ("Guarantee:", "Guarantees nothing"))
