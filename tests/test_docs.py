@@ -178,6 +178,13 @@ def test_whom_to_trust_runs(tmp_path):
         assert (tmp_path / name).stat().st_size > 10_000
 
 
+def test_changing_world_runs():
+    command = [sys.executable, "examples/changing_world.py", "--rounds", "8", "--seeds", "2"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert shown.count("more than LinUCB") == 4
+    assert "8 rounds, 2 seeds" in shown
+
+
 @pytest.mark.slow
 def test_regret_and_bound_runs(tmp_path):
     command = [sys.executable, "examples/regret_and_bound.py", "--rounds", "12"]
