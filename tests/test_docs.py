@@ -43,6 +43,7 @@ def test_the_readmes_python_examples_run_and_print_what_they_say():
         "logs.md",
         "pettingzoo.md",
         "planner.md",
+        "policy-files.md",
         "saying-less.md",
         "similarity.md",
         "testing.md",

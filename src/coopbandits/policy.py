@@ -5,6 +5,7 @@ A fifth, what do I tell, is "everything" unless a policy says otherwise. `Policy
 for one network, once, for the simulator and for single agents alike.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -209,6 +210,34 @@ class Policy:
         (`coopbandits.act.Explore`).
         """
         return replace(self, act=Explore(self.act, share))
+
+    def spec(self) -> dict[str, Any]:
+        """Return the policy as plain values: nested dicts and lists of texts and numbers.
+
+        `Policy.from_spec` makes a policy with the same fingerprint of them (docs/policy-files.md).
+        """
+        from coopbandits.spec import spec_of  # noqa: PLC0415 (a spec knows all answers)
+
+        return spec_of(self)
+
+    def to_toml(self) -> str:
+        """Return `spec()` as the text of a policy file, to be written wherever one likes."""
+        from coopbandits.spec import to_toml  # noqa: PLC0415
+
+        return to_toml(self.spec())
+
+    @staticmethod
+    def from_spec(spec: Mapping[str, Any] | str) -> "Policy":
+        """Make the policy that a spec describes; no file is opened.
+
+        Args:
+            spec: What `spec()` returns, or TOML text such as `to_toml()` returns. A table's `kind`
+                may also be a named policy, whose arguments the other keys are, and one word may
+                stand for a table: kernel = "RBF".
+        """
+        from coopbandits.spec import policy_of  # noqa: PLC0415
+
+        return policy_of(spec)
 
     @property
     def fingerprint(self) -> str:

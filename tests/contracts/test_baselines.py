@@ -122,7 +122,7 @@ class TestEveryAlgorithm:
         [described] = [
             kind
             for kind in experiment_schema()["$defs"]["policy"]["oneOf"]
-            if kind["properties"]["kind"].get("const") == name
+            if kind["properties"].get("kind", {}).get("const") == name
         ]
         settings = {field.name for field in dataclasses.fields(made)}
         assert settings < set(described["properties"])

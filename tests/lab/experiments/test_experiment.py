@@ -1,3 +1,5 @@
+import tomllib
+
 import jsonschema
 import numpy as np
 import pytest
@@ -331,3 +333,57 @@ def test_named_agents_can_be_written_into_a_file(written):
     tables["networks"]["towns"]["edges"] = [["Oslo", "Bonn"]]
     with pytest.raises(ExperimentError, match="agent 'Bonn' is not in this network"):
         check(read_experiment(written(tables)))
+
+
+def test_a_policy_may_be_a_file_beside_the_experiment_and_is_kept_with_it(written, tmp_path):
+    policy = cb.EagerKernelUCB(kernel=cb.kernels.RBF(0.5) + cb.kernels.Linear(), ttl=2)
+    (tmp_path / "policy.toml").write_text(policy.to_toml(), encoding="utf-8")
+    tables = small()
+    tables["policies"]["mine"] = {"file": "policy.toml", "dashed": True}
+    experiment = read_experiment(written(tables))
+    again = experiment_of(tomllib.loads(experiment.to_toml()))  # no file is needed any more
+    problem = experiment.problem("linear", experiment.network("path", 0), 0)
+    for one in (experiment, again):
+        made = one.policy("mine", problem)
+        assert (made.name, made.fingerprint) == ("mine", policy.fingerprint)
+        assert one.policies["mine"]["dashed"]
+
+
+def test_a_policys_table_may_be_a_spec():
+    policy = cb.CoopKernelTS(kernel=cb.kernels.Matern(1.5), similarity=cb.similarity.Same())
+    tables = small()
+    tables["policies"]["mine"] = policy.spec()
+    experiment = experiment_of(tables)
+    problem = experiment.problem("linear", experiment.network("path", 0), 0)
+    assert experiment.policy("mine", problem).fingerprint == policy.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("table", "text", "complaint"),
+    [
+        ({"file": "policy.toml", "eta": 1.0}, "", r"mine\.eta: .*takes no 'eta' beside it"),
+        ({"file": 3}, "", r"mine\.file: file = 3; expected the path"),
+        ({"file": "none.toml"}, "", r"mine\.file: .*none\.toml: .*No such file"),
+        ({"file": "policy.toml"}, "spec = ", r"mine\.file: .*policy\.toml: .*a policy file"),
+        (
+            {"file": "policy.toml"},
+            "spec = 1\nkind = 'KernelUCB'\nkernel = { kind = 'RBF', lengthscale = 0 }",
+            r"mine\.file: .*policy\.toml: kernel\.lengthscale: lengthscale must be above 0",
+        ),
+        (
+            {"spec": 1, "kind": "KernelUCB", "kernel": {"kind": "RBF", "lengthscale": 0}},
+            "",
+            r"policies\.mine\.kernel\.lengthscale: lengthscale must be above 0",
+        ),
+    ],
+    ids=["another key", "no path", "no file", "no TOML", "a mistake in it", "a mistake in a spec"],
+)
+def test_a_mistake_in_a_policy_file_is_named(written, tmp_path, table, text, complaint):
+    from coopbandits.lab.commands import run  # noqa: PLC0415
+
+    (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
+    tables = small()
+    tables["policies"]["mine"] = table
+    file = written(tables)
+    with pytest.raises(ExperimentError, match=complaint):
+        run.checked(file, [])

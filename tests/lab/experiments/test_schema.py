@@ -3,6 +3,7 @@ import copy
 import jsonschema
 import pytest
 
+import coopbandits as cb
 from coopbandits.errors import ExperimentError
 from coopbandits.lab.commands.demo import DEMO
 from coopbandits.lab.experiments.experiment import experiment_of
@@ -22,7 +23,8 @@ def validator():
 def test_good_experiments_pass(validator):
     paper = paper_experiment()
     tables = {room: getattr(paper, room) for room in ("networks", "problems", "policies")}
-    for good in (small(), DEMO, tables):
+    files = small(policies={"a": {"file": "policy.toml"}, "b": cb.LinUCB().spec()})
+    for good in (small(), DEMO, tables, files):
         assert [error.message for error in validator.iter_errors(good)] == []
 
 
@@ -42,6 +44,7 @@ CHANGES = {
     "a word for a number": (("networks", "path"), "agents", "four"),
     "an unknown engine": (("policies", "eager"), "engine", "exakt"),
     "no list": (("policies", "eager"), "problems", "linear"),
+    "a file and more": (("policies",), "mine", {"file": "policy.toml", "eta": 1.0}),
 }  # fmt: skip
 
 

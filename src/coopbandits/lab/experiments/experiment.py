@@ -17,7 +17,6 @@ from coopbandits.errors import CoopBanditsError, ExperimentError
 from coopbandits.lab.experiments.kinds import (
     Mistake,
     World,
-    instead,
     make_network,
     make_policy,
     make_problem,
@@ -27,6 +26,8 @@ from coopbandits.network import Network
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem
+from coopbandits.spec import policy_of
+from coopbandits.spec.kinds import instead
 
 ROOMS = ("networks", "problems", "policies")
 SETTINGS: dict[str, Any] = {
@@ -193,6 +194,10 @@ def experiment_of(tables: Mapping[str, Any], *, folder: str = "") -> Experiment:
             raise Mistake((key,), f"unknown key {key!r}{instead(key, [*SETTINGS, *ROOMS])}")
     settings = _settings(tables)
     rooms = {room: _entries(tables, room) for room in ROOMS}
+    rooms["policies"] = {
+        name: _from_file(table, ("policies", name), folder)
+        for name, table in rooms["policies"].items()
+    }
     for room, pointed in (("problems", "networks"), ("policies", "problems")):
         for name, table in rooms[room].items():
             for other in table.get(pointed, []):
@@ -254,6 +259,30 @@ def _entries(tables: Mapping[str, Any], room: str) -> dict[str, Any]:
                 f"engine = {table['engine']!r} is not known; expected auto, {', '.join(ENGINES)}",
             )
     return {name: dict(table) for name, table in entries.items()}
+
+
+def _from_file(table: dict[str, Any], path: tuple[str, ...], folder: str) -> dict[str, Any]:
+    """Put what a policy's `file` holds in its place, so that a run needs no file but its own."""
+    if "file" not in table or "kind" in table:
+        return table
+    for key in table:
+        if key != "file" and key not in EXTRAS["policies"]:
+            raise Mistake(
+                (*path, key),
+                f"a policy that is read from a file takes no {key!r} beside it; change the file, "
+                "or write the policy here",
+            )
+    place = (*path, "file")
+    if not isinstance(table["file"], str):
+        raise Mistake(place, f"file = {short(table['file'])}; expected the path of a policy file")
+    file = Path(folder) / table["file"]
+    try:
+        read = tomllib.loads(file.read_text(encoding="utf-8"))
+        policy_of(read)
+    except (OSError, ValueError, RecursionError) as error:
+        raise Mistake(place, f"{file}: {error}; expected a policy file") from error
+    spec = {key: value for key, value in read.items() if key != "name"}
+    return {**spec, **{key: value for key, value in table.items() if key != "file"}}
 
 
 _EXPECTED = {

@@ -3,10 +3,9 @@
 A table's `kind` is a public name of coopbandits, or `module:name` for one's own; its other keys are
 the arguments. Where one word says it all, the word stands for the table: kernel = "Linear". Some
 words are answered by what the agents face: ttl = "half diameter", and kernel, similarity, norm or
-noise = "truth".
+noise = "truth". A policy's table with `spec` is a policy file (`coopbandits.spec`) as it stands.
 """
 
-import difflib
 import importlib
 import inspect
 import pathlib
@@ -16,7 +15,7 @@ from functools import cache, wraps
 from typing import Any
 
 import coopbandits as cb
-from coopbandits import baselines, policies
+from coopbandits import baselines
 from coopbandits.arrays import short
 from coopbandits.engines import Algorithm
 from coopbandits.errors import CoopBanditsError, ExperimentError
@@ -25,6 +24,16 @@ from coopbandits.network import Network
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem
+from coopbandits.spec import Misplaced, policy_of
+from coopbandits.spec.kinds import (
+    KINDS,
+    instead,
+    known_kinds,
+    parameters as spec_parameters,
+    room_of as spec_room_of,
+    takes_any,
+)
+from coopbandits.spec.reading import culprit
 
 Table = Mapping[str, Any]
 Path = tuple[str, ...]
@@ -70,44 +79,28 @@ def kinds() -> dict[str, dict[str, Callable[..., Any]]]:
         },
         "problem": {
             **_public(
-                cb.problems, "clustered_linear", "kernel", "fully_cooperative", "arms", "continuum",
+                cb.problems,
+                "clustered_linear",
+                "kernel",
+                "fully_cooperative",
+                "arms",
+                "continuum",
             ),
             "changing": _by_change(cb.problems.changing),
         },
         "policy": {
-            **{name: getattr(policies, name) for name in policies.__all__},
+            **known_kinds("policy"),
             **{name: getattr(baselines, name) for name in baselines.__all__},
-            "Policy": Policy,
         },
-        "kernel": {
-            **_public(cb.kernels, "Linear", "RBF", "Matern"),
-            **_public(cb.arms, "ActiveDimensions", "On", "Table"),
-            "arms": cb.arms.kernel,
-        },
-        "similarity": _public(
-            cb.similarity, "Alone", "Same", "Known", "LowRank", "Clusters", "Laplacian",
-            "MeanEmbedding", "Evidence", "Learned", "ArmNetwork",
-        ),
-        "width": _public(
-            cb.width, "Fixed", "SelfNormalised", "Mixture", "InformationGain", "Srinivas",
-            "Logarithmic",
-        ),
+        **{room: known_kinds(room) for room in KINDS},
         "noise": _public(cb.problems, "Gaussian", "Uniform", "Bernoulli"),
-        "features": _public(cb.features, "Fourier", "Nystrom"),
-        "listen": _public(
-            cb.listen, "Myself", "Clique", "Neighbourhood", "Centre", "Everyone"
-        ),
-        "say": _public(cb.say, "Everything", "WhenUncertain", "WhenItPays", "Sums"),
-        "act": _public(cb.act, "UpperBound", "Sample", "FollowCentre", "AtRandom", "Explore"),
         "decision_set": _public(cb, "Box", "Polytope"),
-    }  # fmt: skip
+    }
 
 
 def room_of(maker: Callable[..., Any], key: str) -> str:
-    """Return which room an argument's value is from, if it is from any."""
-    if key in ("arm", "context") and maker in (cb.arms.kernel, cb.problems.arms):
-        return "kernel"
-    return key
+    """Return which room an argument's value is from, if it is from any: by its type, or name."""
+    return spec_room_of(maker, key) or key
 
 
 def _public(room: Any, *names: str) -> dict[str, Callable[..., Any]]:
@@ -149,6 +142,11 @@ def make_problem(table: Table, path: Path, world: World) -> Problem | Continuum:
 
 def make_policy(table: Table, path: Path, world: World) -> Policy | Algorithm:
     """Make the policy that a table describes, for the world's problem; named after its table."""
+    if "spec" in table:
+        try:
+            return policy_of(table).named(path[-1])
+        except Misplaced as mistake:
+            raise Mistake((*path, *mistake.path), mistake.told) from mistake
     made = _made("policy", table, path, world)
     if not isinstance(made, Policy | Algorithm):
         raise Mistake(path, f"{table['kind']} made {short(made)}; expected a coopbandits.Policy")
@@ -171,7 +169,7 @@ def _made(room: str, table: Any, path: Path, world: World) -> Any:
     for key, value in table.items():
         if key == "kind":
             continue
-        if key not in known and not _takes_any(maker):
+        if key not in known and not takes_any(maker):
             raise Mistake((*path, key), f"{kind} knows no {key!r}{instead(key, list(known))}")
         if room_of(maker, key) != key and isinstance(value, Mapping | str):
             arguments[key] = _made(room_of(maker, key), value, (*path, key), world)
@@ -189,10 +187,10 @@ def _made(room: str, table: Any, path: Path, world: World) -> Any:
     except CoopBanditsError as error:
         if isinstance(error, Mistake):
             raise
-        raise Mistake(_culprit(table, path, str(error)), str(error)) from error
+        raise Mistake(culprit(table, path, str(error)), str(error)) from error
     except (Exception, SystemExit) as error:
         told = f"{kind} fails: {type(error).__name__}: {error}" if ":" in kind else str(error)
-        raise Mistake(_culprit(table, path, str(error)), told) from error
+        raise Mistake(culprit(table, path, str(error)), told) from error
 
 
 def _supplied(room: str, world: World) -> dict[str, Any]:
@@ -263,33 +261,12 @@ def own(kind: str, path: Path) -> Callable[..., Any]:
 @cache
 def parameters(maker: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Return the arguments that a kind takes; those that a table cannot hold left out."""
-    kept = {
-        name: parameter
-        for name, parameter in inspect.signature(maker).parameters.items()
-        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-    }
+    kept = dict(spec_parameters(maker))
     if maker is load_network:
         del kept["on_bytes"]
     if maker is Policy:
         kept["name"] = kept["name"].replace(default="")
     return kept
-
-
-def _takes_any(maker: Callable[..., Any]) -> bool:
-    return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(maker).parameters.values())
-
-
-def _culprit(table: Table, path: Path, message: str) -> Path:
-    """Point at the key that a message names, else at the table."""
-    words = set(message.replace("=", " ").replace(":", " ").replace(",", " ").split())
-    named = [key for key in table if key in words and key != "kind"]
-    return (*path, named[0]) if named else path
-
-
-def instead(given: str, known: list[str]) -> str:
-    """Say what may have been meant."""
-    near = difflib.get_close_matches(given, known, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(known)}"
 
 
 def _listed(room: str) -> str:

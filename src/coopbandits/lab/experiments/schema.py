@@ -10,6 +10,8 @@ import numpy as np
 from coopbandits.engines import ENGINES
 from coopbandits.lab.experiments.experiment import EXTRAS, ROOMS, SETTINGS
 from coopbandits.lab.experiments.kinds import HALF_DIAMETER, TRUTH, kinds, parameters, room_of
+from coopbandits.spec import VERSION
+from coopbandits.spec.kinds import hints
 
 Schema = dict[str, Any]
 
@@ -67,20 +69,22 @@ def _room(room: str) -> Schema:
     extras = next((EXTRAS[name] for name, of in _ROOM_OF.items() if of == room), {})
     tables = [_kind(name, maker, extras) for name, maker in kinds()[room].items()]
     own = {"type": "object", "properties": {"kind": _OWN}, "required": ["kind"]}
+    if room == "policy":
+        tables += [_policy_file(extras, of_file=True), _policy_file(extras, of_file=False)]
     if room in _ROOM_OF.values():
         return {"oneOf": [*tables, own]}
     return {"oneOf": [{"enum": list(kinds()[room])}, _OWN, *tables, own]}
 
 
 def _kind(name: str, maker: Callable[..., Any], extras: dict[str, Any]) -> Schema:
-    hints = _hints(maker)
+    types = hints(maker)
     known = {
         key: parameter
         for key, parameter in parameters(maker).items()
         if key not in ("network", "problem")
     }
     properties = {
-        key: _argument(key, hints.get(key))
+        key: _argument(key, types.get(key))
         if room_of(maker, key) == key
         else {"$ref": f"#/$defs/{room_of(maker, key)}"}
         for key in known
@@ -103,14 +107,19 @@ def _kind(name: str, maker: Callable[..., Any], extras: dict[str, Any]) -> Schem
     }
 
 
-def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
-    target = getattr(maker, "__func__", maker)
-    if isinstance(maker, type):
-        target = maker.__init__  # type: ignore[misc]
-    try:
-        return typing.get_type_hints(target)
-    except NameError:  # a name that is imported for type checkers only
-        return {}
+def _policy_file(extras: dict[str, Any], *, of_file: bool) -> Schema:
+    """Describe a policy that is read from a file, or that is written as one."""
+    beside = {key: _extra(key, default) for key, default in extras.items()}
+    if of_file:
+        file = {"type": "string", "description": "The path of a policy file."}
+        return {
+            "type": "object",
+            "properties": {"file": file, **beside},
+            "required": ["file"],
+            "additionalProperties": False,
+        }
+    spec = {"const": VERSION, "description": "A policy as a policy file has it."}
+    return {"type": "object", "properties": {"spec": spec, **beside}, "required": ["spec"]}
 
 
 def _extra(key: str, default: Any) -> Schema:
