@@ -11,7 +11,7 @@ import coopbandits as cb
 from coopbandits.act import AtRandom, UpperBound, first_best
 from coopbandits.errors import InputError, ParameterError, SimilarityError, StateError
 from coopbandits.listen import Everyone, Myself, Neighbourhood
-from coopbandits.policy import _canonical
+from coopbandits.policy import _canonical, plan
 
 RBF = cb.kernels.RBF()
 
@@ -222,3 +222,73 @@ def test_a_field_that_came_later_says_nothing_unless_it_is_given():
     # so that agents stored before there was such a field are still read
     assert _canonical(cb.act.FollowCentre()) == "FollowCentre{follow_rule=str:'nearest'}"
     assert "patience=int:3" in _canonical(cb.act.FollowCentre(patience=3))
+
+
+def test_policies_with_equal_answers_are_equal_whatever_their_names():
+    assert cb.LinUCB() == cb.LinUCB()
+    assert cb.LinUCB() == cb.LinUCB().named("other")
+    assert cb.LinUCB() == cb.KernelUCB(kernel=cb.kernels.Linear())
+    assert cb.LinUCB() != cb.LinUCB(eta=0.5)
+    assert cb.LinUCB() != "LinUCB"
+    assert len({cb.LinUCB(), cb.LinUCB(), cb.LinUCB(eta=0.5), cb.LinTS()}) == 3
+    regret = {cb.EagerKernelUCB(kernel=RBF): 1.0}
+    assert regret[cb.EagerKernelUCB(kernel=cb.kernels.RBF())] == 1.0
+    known = [row(similarity=cb.similarity.Known(matrix=np.eye(3))) for _ in range(2)]
+    assert known[0] == known[1]
+    assert hash(known[0]) == hash(known[1])
+
+
+class Hidden:
+    """A kernel of which nothing tells what is in it."""
+
+    __slots__ = ("scale",)
+
+    def __call__(self, X, Y):
+        return X @ Y.T
+
+    def diagonal(self, X):
+        return (X**2).sum(axis=1)
+
+
+class Circular(Own):
+    def __init__(self):
+        super().__init__(1.0)
+        self.me = self
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda: {"width": cb.width.InformationGain(gain=lambda n: 1.0)},
+        lambda: {"kernel": Hidden()},
+        lambda: {"kernel": Circular()},
+    ],
+    ids=["a lambda", "slots", "a circle"],
+)
+def test_a_policy_without_a_fingerprint_is_equal_to_itself_only(answer):
+    one, other = row(**answer()), row(**answer())
+    assert one == one  # noqa: PLR0124
+    assert one != other
+    assert len({one, other, one}) == 2
+
+
+def test_equal_policies_do_not_share_what_a_part_of_ones_own_keeps():
+    class Remembering(Own):
+        def __call__(self, X, Y):
+            self.asked = True
+            return super().__call__(X, Y)
+
+    network = cb.Network.path(3)
+    one, other = row(kernel=Remembering(1.0)), row(kernel=Remembering(1.0))
+    assert one == other
+    for policy in (one, other):
+        plan(policy, network)
+        assert plan(policy, network).kernel.kernel is policy.kernel
+
+
+def test_the_fingerprint_is_worked_out_once(monkeypatch):
+    policy = row(similarity=cb.similarity.Known(matrix=np.eye(3)))
+    before = policy.fingerprint
+    monkeypatch.setattr("coopbandits.policy._canonical", None)
+    assert policy.fingerprint == before
+    assert hash(policy) == hash(policy)

@@ -6,6 +6,9 @@ that leaves room for arithmetic (`LARGEST`).
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from functools import cached_property
+from hashlib import sha256
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -225,6 +228,31 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Make an array read-only, so that it can be handed out."""
     array.setflags(write=False)
     return array
+
+
+class ByContent:
+    """Equality and hash of a frozen dataclass with arrays, by what is in its fields.
+
+    Arrays are equal if their bytes are, as in fingerprints of policies.
+    """
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        values = (getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
+        return tuple(
+            (value.dtype.str, value.shape, sha256(value.tobytes()).digest())
+            if isinstance(value, np.ndarray)
+            else value
+            for value in values
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or type(other) is not type(self):
+            return self is other
+        return self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._content))
 
 
 def short(value: object) -> str:

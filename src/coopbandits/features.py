@@ -24,6 +24,7 @@ import numpy as np
 from coopbandits.arms import ActiveDimensions, Table
 from coopbandits.arrays import (
     Array,
+    ByContent,
     as_contexts,
     as_count,
     as_not_negative,
@@ -196,7 +197,7 @@ class Fourier:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Nystrom:
+class Nystrom(ByContent):
     r"""Features from a reference sample R of contexts, for any kernel.
 
     $$\varphi(x) = K_{RR}^{-1/2} k_R(x), \qquad

@@ -96,6 +96,10 @@ class Options(TypedDict, total=False):
 class Policy:
     """One row of the table of algorithms.
 
+    Policies are equal, and have one hash, if their fingerprints are: if all answers are equal,
+    whatever their names. A policy with an answer that has no fingerprint, such as a lambda, is
+    equal to itself only.
+
     Args:
         name: What tables and figures call it.
         kernel: K_x, between action contexts.
@@ -239,7 +243,23 @@ class Policy:
 
         return policy_of(spec)
 
-    @property
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, Policy):
+            return self is other
+        return self._identity is not None and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return object.__hash__(self) if self._identity is None else hash(self._identity)
+
+    @cached_property
+    def _identity(self) -> str | None:
+        """What equal policies share; None where functions cannot be told apart."""
+        try:
+            return self.fingerprint
+        except (StateError, RecursionError):
+            return None
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of all answers, in any process; the name is no answer."""
         return sha256(f"[{','.join(self.answers.values())}]".encode()).hexdigest()
@@ -330,11 +350,25 @@ class Plan:
 
 def plan(policy: Policy, network: Network) -> Plan:
     """Work a policy's answers out for a network."""
-    return _worked_out(policy, as_network(network))
+    return _worked_out(_This(policy), as_network(network))
+
+
+@dataclass(frozen=True, eq=False)
+class _This:
+    """One policy and no other that is equal: parts of a user's own may keep what they saw."""
+
+    policy: Policy
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _This) and other.policy is self.policy
+
+    def __hash__(self) -> int:
+        return id(self.policy)
 
 
 @lru_cache(maxsize=8)
-def _worked_out(policy: Policy, network: Network) -> Plan:
+def _worked_out(this: _This, network: Network) -> Plan:
+    policy = this.policy
     whole, V = network.whole, len(network)  # all that ever was: who left told something
     joint = composition(policy.compose)
     heard = as_lags(policy.listen.lags(whole, policy.ttl), V)
@@ -489,6 +523,11 @@ def _canonical(value: Any) -> str:
             if one.metadata != CAME_LATER or getattr(value, one.name) != one.default
         }
     elif repr(value) == object.__repr__(value):
+        if not hasattr(value, "__dict__"):
+            raise StateError(
+                f"{short(value)} cannot be told from other values of its class, so an agent with "
+                "it cannot be stored; give its class a __repr__ that says what is in it"
+            )
         facts = vars(value)
     else:
         return f"{kind}:{value!r}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arms import as_kernel_matrix
-from coopbandits.arrays import Array, as_count, as_floats, frozen, short
+from coopbandits.arrays import Array, ByContent, as_count, as_floats, frozen, short
 from coopbandits.errors import ShapeError, SimilarityError
 from coopbandits.gp.compositions import ArmJointKernel, Composition, JointKernel
 from coopbandits.kernels import Kernel
@@ -14,7 +14,7 @@ from coopbandits.similarity.similarity import Given, network_kernel
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class ArmNetwork:
+class ArmNetwork(ByContent):
     r"""Agents' similarity that may differ from arm to arm, where K_arm·K_z cannot say it.
 
     $$\tilde K((a, v, x), (a', v', x')) = K_{arm,network}((v, a), (v', a'))\,K_x(x, x')$$

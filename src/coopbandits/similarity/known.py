@@ -9,6 +9,7 @@ import numpy as np
 from coopbandits.arrays import (
     CAME_LATER,
     Array,
+    ByContent,
     IntArray,
     as_contexts,
     as_floats,
@@ -46,7 +47,7 @@ class Same(ByBlocks):
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Known(ByBlocks):
+class Known(ByContent, ByBlocks):
     """A K_z that is given: as a matrix, or as network contexts z_v (V, d_z) and a kernel on them.
 
     Exactly one of `matrix=` and `contexts=` with `kernel=` is given.
@@ -89,7 +90,7 @@ class Known(ByBlocks):
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class LowRank(ByBlocks):
+class LowRank(ByContent, ByBlocks):
     """A K_z of few parts: UUᵀ + diag(δ), what agents share and what each has for itself.
 
     For as many agents as there are: nothing of it is V × V.
@@ -120,7 +121,7 @@ class LowRank(ByBlocks):
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Clusters(ByBlocks):
+class Clusters(ByContent, ByBlocks):
     """The same within a cluster, nothing across: K_z(v, v') = 1 if the labels agree, else 0.
 
     Args:
