@@ -284,6 +284,30 @@ class Policy:
         return {k: f"{k}={text}" if k in later else text for k, text in spelled.items()}
 
 
+def refuse_kernel(
+    policy: str, given: tuple[object, ...], options: Mapping[str, object], *, instead: str
+) -> None:
+    """Refuse a kernel, or anything by position, where a policy has a kernel of its own.
+
+    Args:
+        policy: Its name.
+        given: What was given by position.
+        options: What was given by name.
+        instead: Which policy takes a kernel.
+    """
+    kernels = [value for value in (*given, options.get("kernel")) if isinstance(value, Kernel)]
+    if kernels or "kernel" in options:
+        value = kernels[0] if kernels else options["kernel"]
+        raise ParameterError(
+            f"{policy} takes no kernel, but got {short(value)}; coopbandits.{instead} takes one"
+        )
+    if given:
+        raise ParameterError(
+            f"{policy} takes its settings by name, but got {short(given[0])}; expected such as "
+            f"{policy}(ridge=1.0)"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A policy's answers, worked out for one network of V agents.

@@ -53,6 +53,11 @@ def test_every_algorithm_is_under_contract_public_and_can_be_named_by_an_experim
     assert files >= {getattr(baselines, name).__module__.rpartition(".")[2] for name in MADE}
 
 
+@pytest.mark.parametrize("name", ["DisKernelUCB", "SupKernelUCB"])
+def test_a_kernel_may_be_given_by_position(name):
+    assert getattr(cb, name)(RBF) == getattr(cb, name)(kernel=RBF)
+
+
 @pytest.mark.parametrize("name", MADE)
 class TestEveryAlgorithm:
     def test_is_one(self, name):

@@ -1,6 +1,7 @@
 """What every policy must do: a new one is tested by being written."""
 
 import dataclasses
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits import policies
+from coopbandits.errors import ParameterError
 from worlds import NETWORKS, assert_same_run, ragged
 
 RBF = cb.kernels.RBF()
@@ -44,6 +46,20 @@ class TestEveryPolicy:
     def test_is_a_row_of_four_answers(self, name):
         assert isinstance(MADE[name], cb.Policy)
         assert getattr(policies, name).__doc__
+
+    def test_takes_its_kernel_by_position_or_says_which_policy_takes_one(self, name):
+        maker = getattr(policies, name)
+        if "kernel" in inspect.signature(maker).parameters:
+            assert maker(RBF) == maker(kernel=RBF)
+            with pytest.raises(ParameterError, match="is no kernel"):
+                maker(cb.kernels.RBF)
+            return
+        takes = r"takes no kernel, but got RBF\(.*; coopbandits\.\w*Kernel(UCB|TS)\(kernel"
+        for call in (lambda: maker(RBF), lambda: maker(kernel=RBF)):
+            with pytest.raises(ParameterError, match=takes):
+                call()
+        with pytest.raises(ParameterError, match=r"settings by name, but got 0\.3"):
+            maker(0.3)
 
     def test_plays_the_same_run_for_the_same_seed_to_the_bit(self, name):
         problem = ragged(NETWORKS["grid"], rounds=8)

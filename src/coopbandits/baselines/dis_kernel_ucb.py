@@ -14,7 +14,7 @@ one factor for the past, and a small one for each agent.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class DisKernelUCB(Named):
         name: What tables and figures call it.
     """
 
-    kernel: Kernel
+    kernel: Kernel = field(kw_only=False)
     ridge: float = 1.0
     eta: float | None = None
     width: Width | None = None

@@ -14,7 +14,7 @@ As 2^−s ≤ 1/√T at the level ⌈log₂(T)/2⌉, no agent goes higher, and S
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class SupKernelUCB(Named):
         name: What tables and figures call it.
     """
 
-    kernel: Kernel
+    kernel: Kernel = field(kw_only=False)
     ridge: float = 1.0
     norm: float = 1.0
     noise: float = 1.0

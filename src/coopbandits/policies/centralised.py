@@ -11,8 +11,8 @@ from coopbandits.width import Width, chosen_width
 
 
 def Centralised(
-    *,
     kernel: Kernel,
+    *,
     similarity: Similarity | None = None,
     ridge: float = 1.0,
     eta: float | None = None,

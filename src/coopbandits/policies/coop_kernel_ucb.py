@@ -13,8 +13,8 @@ from coopbandits.width import Width, chosen_width
 
 
 def CoopKernelUCB(
-    *,
     kernel: Kernel,
+    *,
     similarity: Similarity | None = None,
     ttl: int = 1,
     ridge: float = 1.0,

@@ -12,8 +12,8 @@ from coopbandits.width import Width, chosen_width
 
 
 def DistKernelUCB(
-    *,
     kernel: Kernel,
+    *,
     ttl: int = 1,
     ridge: float = 1.0,
     eta: float | None = None,

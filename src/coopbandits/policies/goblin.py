@@ -1,19 +1,19 @@
 """GoB.Lin (Cesa-Bianchi, Gentile & Zappella 2013): who is joined by an edge has an alike task."""
 
-from typing import Unpack
+from typing import Never, Unpack
 
 from coopbandits.act import UpperBound
 from coopbandits.arrays import short
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import Linear
 from coopbandits.listen import Everyone
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, refuse_kernel
 from coopbandits.similarity import Laplacian
 from coopbandits.width import Logarithmic, Width
 
 
 def GoBLin(
-    *,
+    *given: Never,
     alpha: float | None = None,
     width: Width | None = None,
     ridge: float = 1.0,
@@ -34,6 +34,7 @@ def GoBLin(
     which larger networks need (docs/baselines.md). The first step is at random. Each component of
     the network is one of its own, with its own t.
     """
+    refuse_kernel("GoBLin", given, options, instead="LaplacianKernelUCB(kernel)")
     if alpha is not None and width is not None:
         raise ParameterError(
             f"alpha={short(alpha)} is short for width=Logarithmic(alpha), but width={short(width)} "

@@ -12,8 +12,8 @@ from coopbandits.width import Srinivas
 
 
 def GPUCB(
-    *,
     kernel: Kernel,
+    *,
     width: Srinivas | None = None,
     ridge: float = 1.0,
     features: Basis | None = None,

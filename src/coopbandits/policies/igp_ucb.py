@@ -12,8 +12,8 @@ from coopbandits.width import InformationGain
 
 
 def IGPUCB(
-    *,
     kernel: Kernel,
+    *,
     width: InformationGain | None = None,
     ridge: float = 1.0,
     features: Basis | None = None,

@@ -12,8 +12,8 @@ from coopbandits.width import Width, chosen_width
 
 
 def KernelUCB(
-    *,
     kernel: Kernel,
+    *,
     eta: float | None = None,
     width: Width | None = None,
     ridge: float = 1.0,

@@ -11,8 +11,8 @@ from coopbandits.width import SelfNormalised, Width
 
 
 def LaplacianKernelUCB(
-    *,
     kernel: Kernel,
+    *,
     rho: float = 1.0,
     width: Width | None = None,
     ridge: float = 1.0,

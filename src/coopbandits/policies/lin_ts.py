@@ -1,18 +1,18 @@
 """LinTS (Agrawal & Goyal 2013): every agent on its own, linear rewards, acting on a draw."""
 
-from typing import Unpack
+from typing import Never, Unpack
 
 from coopbandits.act import Sample
 from coopbandits.features import Basis
 from coopbandits.kernels import Linear
 from coopbandits.listen import Myself
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, refuse_kernel
 from coopbandits.similarity import Alone
 from coopbandits.width import Width, chosen_width
 
 
 def LinTS(
-    *,
+    *given: Never,
     eta: float | None = None,
     width: Width | None = None,
     ridge: float = 1.0,
@@ -25,6 +25,7 @@ def LinTS(
     Its v is η. It is KernelTS with the linear kernel.
     With `samples` > 1 decisions know their propensity (`act.Sample`).
     """
+    refuse_kernel("LinTS", given, options, instead="KernelTS(kernel)")
     return Policy(
         name="LinTS",
         kernel=Linear(),

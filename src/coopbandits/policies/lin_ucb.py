@@ -1,18 +1,18 @@
 """LinUCB (Li et al. 2010): every agent on its own, linear rewards."""
 
-from typing import Unpack
+from typing import Never, Unpack
 
 from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Linear
 from coopbandits.listen import Myself
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, refuse_kernel
 from coopbandits.similarity import Alone
 from coopbandits.width import Width, chosen_width
 
 
 def LinUCB(
-    *,
+    *given: Never,
     eta: float | None = None,
     width: Width | None = None,
     ridge: float = 1.0,
@@ -23,6 +23,7 @@ def LinUCB(
 
     Its α is η. It is KernelUCB with the linear kernel.
     """
+    refuse_kernel("LinUCB", given, options, instead="KernelUCB(kernel)")
     return Policy(
         name="LinUCB",
         kernel=Linear(),

@@ -13,8 +13,8 @@ from coopbandits.width import Width, chosen_width
 
 
 def NaiveCooperation(
-    *,
     kernel: Kernel | None = None,
+    *,
     ttl: int = 1,
     eta: float | None = None,
     width: Width | None = None,

@@ -1,18 +1,18 @@
 """OFUL (Abbasi-Yadkori et al. 2011): LinUCB with the self-normalised width."""
 
-from typing import Unpack
+from typing import Never, Unpack
 
 from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Linear
 from coopbandits.listen import Myself
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, refuse_kernel
 from coopbandits.similarity import Alone
 from coopbandits.width import SelfNormalised
 
 
 def OFUL(
-    *,
+    *given: Never,
     width: SelfNormalised | None = None,
     ridge: float = 1.0,
     features: Basis | None = None,
@@ -22,6 +22,7 @@ def OFUL(
 
     The norm bound B, the noise level R and δ are those of `width`.
     """
+    refuse_kernel("OFUL", given, options, instead="KernelUCB(kernel, width=SelfNormalised())")
     return Policy(
         name="OFUL",
         kernel=Linear(),
