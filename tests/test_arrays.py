@@ -10,6 +10,7 @@ from coopbandits.arrays import (
     as_flag,
     as_floats,
     as_number,
+    as_seed,
     check_size,
     is_listing,
     is_real,
@@ -134,3 +135,60 @@ def test_a_flag_is_true_or_false():
     for other in (None, 1, "True", np.array([True, False])):
         with pytest.raises(ParameterError, match="unit must be True or False, got"):
             as_flag(other, "unit")
+
+
+def faced(problem):
+    return problem.round(1, 0).expected
+
+
+SEEDED = {
+    "a network": lambda seed: cb.Network.erdos_renyi(30, 0.3, seed=seed),
+    "another network": lambda seed: cb.Network.barabasi_albert(30, 2, seed=seed),
+    "linear tasks": lambda seed: faced(cb.problems.clustered_linear(PATH, seed=seed)),
+    "functions": lambda seed: faced(cb.problems.kernel(PATH, seed=seed)),
+    "one function": lambda seed: faced(cb.problems.fully_cooperative(PATH, seed=seed)),
+    "arms": lambda seed: faced(cb.problems.arms(PATH, seed=seed)),
+    "a run": lambda seed: cb.play(WORLD, cb.Uniform(), rounds=20, seed=seed).rewards,
+    "an agent": lambda seed: [
+        agent.decide(np.eye(9)).index
+        for agent in [cb.Uniform().agent(0, PATH, seed=seed)]
+        for _ in range(20)
+    ],
+}
+PATH = cb.Network.path(3)
+WORLD = cb.problems.clustered_linear(PATH)
+
+
+@pytest.mark.parametrize("made", SEEDED.values(), ids=SEEDED)
+def test_a_seed_may_be_drawn_from_a_generator_or_be_any(made):
+    def same(one, other):
+        return one == other if isinstance(one, cb.Network) else np.array_equal(one, other)
+
+    drawn = [made(np.random.default_rng(4)) for _ in range(2)]
+    assert same(*drawn)
+    seed = as_seed(np.random.default_rng(4))
+    assert same(drawn[0], made(seed))
+    rng = np.random.default_rng(4)
+    assert not same(made(rng), made(rng))  # each call draws its own
+    assert not same(made(None), made(None))
+
+
+def test_seeds_that_are_none_are_refused():
+    for seed in (-1, 1.0, "1", True, 2**129, np.random.RandomState(0), [1]):
+        with pytest.raises(ParameterError, match=r"seed must be "):
+            as_seed(seed)
+    with pytest.raises(ParameterError, match=r"got 'x'; a numpy\.random\.Generator, or None"):
+        cb.play(WORLD, cb.Uniform(), rounds=1, seed="x")
+    assert as_seed(np.int64(3)) == 3
+    assert as_seed(2**100) == 2**100
+    assert 0 <= as_seed(None) < 2**63
+
+
+@pytest.mark.parametrize("seed", [None, np.random.default_rng(0)], ids=["None", "a generator"])
+def test_where_a_seed_must_be_said_none_will_do(seed):
+    with pytest.raises(ParameterError, match=r"whole number >= 0.*part of the policy, the same"):
+        cb.features.Fourier(64, seed=seed)
+    policy = cb.OFUL()
+    run = cb.play(WORLD, policy, rounds=2)
+    with pytest.raises(ParameterError, match=r"whole number >= 0.*the seed that play was given"):
+        cb.theory.run_bound(WORLD, policy, run, seed=seed)

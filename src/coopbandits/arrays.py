@@ -20,6 +20,8 @@ from coopbandits.errors import NetworkError, NonFiniteError, ParameterError, Sha
 Array: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+# What a public call takes as `seed=`: `as_seed` makes a whole number of it.
+Seed: TypeAlias = int | np.random.Generator | None
 
 # Squares, sums and products of a few numbers up to here cannot overflow.
 LARGEST = 1e50
@@ -188,7 +190,28 @@ def as_bytes(value: Any) -> bytes:
 
 
 def as_seed(value: Any) -> int:
-    """Check a seed: a whole number >= 0."""
+    """Settle a seed: a whole number >= 0, a Generator that one is drawn from, or None for any."""
+    if value is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
+    if isinstance(value, np.random.Generator):
+        return int(value.integers(2**63))
+    if not is_whole(value) or value < 0:
+        raise ParameterError(
+            f"seed must be a whole number >= 0, got {short(value)}; a numpy.random.Generator, or "
+            "None for a fresh one, will do too"
+        )
+    return as_fixed_seed(value, "")
+
+
+def as_fixed_seed(value: Any, why: str) -> int:
+    """Check a seed that must be said: a whole number >= 0.
+
+    Args:
+        value: The seed.
+        why: Why no other will do, for the message.
+    """
+    if value is None or isinstance(value, np.random.Generator):
+        raise ParameterError(f"seed must be a whole number >= 0, got {short(value)}; {why}")
     return as_count(value, "seed", least=0, most=2**128)
 
 

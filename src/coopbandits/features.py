@@ -27,8 +27,8 @@ from coopbandits.arrays import (
     ByContent,
     as_contexts,
     as_count,
+    as_fixed_seed,
     as_not_negative,
-    as_seed,
     check_size,
     frozen,
     short,
@@ -160,7 +160,8 @@ class Fourier:
         if count % 2:
             raise ParameterError(f"the number of features must be even, got {count}")
         object.__setattr__(self, "count", count)
-        object.__setattr__(self, "seed", as_seed(self.seed))
+        why = "it is part of the policy, the same for all agents that talk to each other"
+        object.__setattr__(self, "seed", as_fixed_seed(self.seed, why))
 
     def features(self, kernel: Kernel, X: Array) -> Array:
         """Return φ at n contexts: (n, d) -> (n, m)."""

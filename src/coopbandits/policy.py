@@ -20,8 +20,10 @@ from coopbandits.arrays import (
     CAME_LATER,
     Array,
     IntArray,
+    Seed,
     as_count,
     as_positive,
+    as_seed,
     frozen,
     short,
 )
@@ -188,7 +190,7 @@ class Policy:
         return None if self.intercept is None else Intercept(self.intercept**2, self.ridge)
 
     def agent(
-        self, agent: int | str, network: Network, *, seed: int = 0, expire: int | None = None
+        self, agent: int | str, network: Network, *, seed: Seed = 0, expire: int | None = None
     ) -> "Agent":
         """Make one agent of a network, to be used outside a simulation.
 
@@ -201,7 +203,7 @@ class Policy:
         from coopbandits.agent import Agent  # noqa: PLC0415 (an agent knows its policy)
 
         more = {} if expire is None else {"expire": expire}
-        return Agent(self, network, agent, seed=seed, **more)
+        return Agent(self, network, agent, seed=as_seed(seed), **more)
 
     def named(self, name: str) -> "Policy":
         """Return the same policy under another name, for tables and figures."""

@@ -12,6 +12,7 @@ from coopbandits.arrays import (
     Array,
     BoolArray,
     IntArray,
+    Seed,
     as_choice,
     as_count,
     as_not_negative,
@@ -152,7 +153,7 @@ def play(
     policy: Policy | Algorithm,
     rounds: int,
     *,
-    seed: int = 0,
+    seed: Seed = 0,
     engine: str = "auto",
     memory_limit: float = 8e9,
     links: Links | None = None,
@@ -166,7 +167,8 @@ def play(
         policy: How they decide; a policy, or an algorithm that is no row of four answers.
         rounds: T.
         seed: Of contexts, noise and the agents' own choices. Two policies with one seed face the
-            same contexts and noise. The same seed gives the same run, to the bit.
+            same contexts and noise. The same seed gives the same run, to the bit. A Generator draws
+            a seed; None takes a fresh one, for a run that need not be repeated.
         engine: "exact", "statistics" (linear kernels), "sparse" or "messages"; "auto" takes the one
             of "exact" and "statistics" that needs fewer operations and fits into memory, and
             "sparse" where neither fits, or where the policy has features. "messages" plays

@@ -24,7 +24,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from coopbandits.arrays import IntArray, as_count, as_seed
+from coopbandits.arrays import IntArray, Seed, as_count, as_seed
 from coopbandits.errors import NetworkError
 from coopbandits.network import LARGEST_NETWORK, Network
 
@@ -74,7 +74,7 @@ class EdgeList:
         V = len(self.names)
         return Network.from_edges(self.edges, agents=V, names=self.called(np.arange(V)))
 
-    def sample(self, agents: int, *, seed: int = 0) -> Network:
+    def sample(self, agents: int, *, seed: Seed = 0) -> Network:
         """Return a connected sample, with all edges among its nodes.
 
         Breadth first from a node drawn at random in the largest component, each node's neighbours

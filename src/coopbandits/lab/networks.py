@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from coopbandits.arrays import short
+from coopbandits.arrays import Seed, short
 from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.lab.edge_lists import EdgeList, read_edges
 from coopbandits.lab.terminal import console
@@ -98,7 +98,7 @@ def load_network(
     name: str | Path,
     *,
     agents: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     data: str | Path | None = None,
     download: bool = True,
     on_bytes: OnBytes | None = None,

@@ -18,6 +18,7 @@ from coopbandits.arrays import (
     Array,
     BoolArray,
     IntArray,
+    Seed,
     as_count,
     as_flag,
     as_seed,
@@ -211,7 +212,7 @@ class Network:
         return cls.from_edges(generators.grid(height, width), agents=count)
 
     @classmethod
-    def erdos_renyi(cls, agents: int, p: float, *, seed: int = 0) -> "Network":
+    def erdos_renyi(cls, agents: int, p: float, *, seed: Seed = 0) -> "Network":
         """Join each pair with probability p; draw anew until the network is connected."""
         draw = generators.ErdosRenyi(agents, p)
         rng = np.random.default_rng(as_seed(seed))
@@ -222,7 +223,7 @@ class Network:
         raise draw.refusal
 
     @classmethod
-    def barabasi_albert(cls, agents: int, m: int, *, seed: int = 0) -> "Network":
+    def barabasi_albert(cls, agents: int, m: int, *, seed: Seed = 0) -> "Network":
         """Let each new agent join m others, those with many edges preferred."""
         count = as_count(agents, "agents", most=LARGEST_NETWORK)
         rng = np.random.default_rng(as_seed(seed))

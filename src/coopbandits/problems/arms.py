@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopbandits.arms import Table, kernel as arm_kernel
-from coopbandits.arrays import Array, IntArray, as_count, as_flag, as_not_negative, as_seed
+from coopbandits.arrays import Array, IntArray, Seed, as_count, as_flag, as_not_negative, as_seed
 from coopbandits.errors import ParameterError
 from coopbandits.gp.compositions import Hadamard
 from coopbandits.kernels import RBF, Kernel, as_kernel
@@ -28,7 +28,7 @@ def arms(
     noise: float | Noise = 0.1,
     norm: float = 1.0,
     support: int = 100,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Simulated:
     r"""f_{v,a}(x) = F(a, v, x), F drawn in the RKHS of K_arm·K_z·K_x with norm B.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_choice, as_count, as_seed
+from coopbandits.arrays import Array, IntArray, Seed, as_choice, as_count, as_seed
 from coopbandits.errors import ShapeError
 from coopbandits.kernels import Linear
 from coopbandits.network import Network, as_network
@@ -27,7 +27,7 @@ def clustered_linear(
     dim: int = 10,
     actions: int = 8,
     noise: float | Noise = 0.1,
-    seed: int = 0,
+    seed: Seed = 0,
     clusters: str | Sequence[int] | IntArray | Mapping[str, object] = "centres",
 ) -> Simulated:
     r"""f_v(x) = θ_cᵀx for v in cluster c, θ_c and contexts uniform on the unit sphere.

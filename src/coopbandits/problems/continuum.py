@@ -14,6 +14,7 @@ import numpy as np
 from coopbandits.arrays import (
     Array,
     IntArray,
+    Seed,
     as_count,
     as_floats,
     as_not_negative,
@@ -157,7 +158,7 @@ def continuum(
     support: int = 100,
     compose: str | Composition = "hadamard",
     tolerance: float = 1e-6,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Continuum:
     r"""f_v(x) = F(x, z_v) on a continuum, F = Σ a_i K(·, x̃_i), scaled to norm B = √(aᵀKa).
 

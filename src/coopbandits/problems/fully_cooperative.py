@@ -4,7 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_contexts, as_count, as_not_negative, as_seed
+from coopbandits.arrays import (
+    Array,
+    IntArray,
+    Seed,
+    as_contexts,
+    as_count,
+    as_not_negative,
+    as_seed,
+)
 from coopbandits.gp.compositions import Hadamard
 from coopbandits.kernels import RBF, Kernel, as_kernel
 from coopbandits.network import Network, as_network
@@ -24,7 +32,7 @@ def fully_cooperative(
     noise: float | Noise = 0.1,
     norm: float = 1.0,
     support: int = 100,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Simulated:
     r"""f_v = f for all agents, drawn in the RKHS of K_x with norm B; D_{v,t} = D in all rounds.
 

@@ -1,6 +1,6 @@
 """The paper's setup 2 (§5): F drawn in the RKHS of K = K_z ⊙ K_x, with a known norm."""
 
-from coopbandits.arrays import as_count, as_not_negative, as_seed
+from coopbandits.arrays import Seed, as_count, as_not_negative, as_seed
 from coopbandits.gp.compositions import Composition, composition
 from coopbandits.kernels import RBF, Kernel, as_kernel
 from coopbandits.network import Network, as_network
@@ -27,7 +27,7 @@ def kernel(
     norm: float = 1.0,
     support: int = 100,
     compose: str | Composition = "hadamard",
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Simulated:
     r"""f_v(x) = F(x, z_v), F = Σ a_i K(·, x̃_i), scaled to norm B = √(aᵀKa).
 

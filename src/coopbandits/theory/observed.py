@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_choice, as_seed, frozen, short
+from coopbandits.arrays import Array, IntArray, as_choice, as_fixed_seed, frozen, short
 from coopbandits.decision_sets import DecisionSet
 from coopbandits.errors import ParameterError
 from coopbandits.gp.compositions import JointKernel
@@ -106,13 +106,13 @@ def observed(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: in
     away = run.away if run.contexts is None else np.isnan(run.contexts)
     if away.any():
         raise ParameterError("in some rounds an agent was away; the theory is for agents that stay")
-    kernel = worked_out.kernel
+    kernel, seed = worked_out.kernel, as_fixed_seed(seed, "give the seed that play was given")
     if isinstance(problem, Continuum):
-        return _on_continuum(problem, kernel, policy.ridge, run, as_seed(seed))
+        return _on_continuum(problem, kernel, policy.ridge, run, seed)
     chosen, largest, one_set = [], 0.0, True
     first: Array | None = None
     for t in range(1, T + 1):
-        offer = problem.round(t, as_seed(seed))
+        offer = problem.round(t, seed)
         rows = offer.starts + run.actions[t - 1]
         if (run.actions[t - 1] >= offer.sizes).any() or not np.array_equal(
             offer.rewards[rows], run.rewards[t - 1]

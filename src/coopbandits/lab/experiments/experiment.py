@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from coopbandits.arrays import IntArray, as_count, as_seed, short
+from coopbandits.arrays import IntArray, as_count, as_fixed_seed, short
 from coopbandits.engines import ENGINES, Algorithm
 from coopbandits.errors import CoopBanditsError, ExperimentError
 from coopbandits.lab.experiments.kinds import (
@@ -226,7 +226,7 @@ def _settings(tables: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(settings[key], str):
             raise Mistake((key,), f"{key} = {short(settings[key])} is no text")
     try:
-        settings["seed"] = as_seed(settings["seed"])
+        settings["seed"] = as_fixed_seed(settings["seed"], "an experiment can be repeated")
         for key in ("trials", "rounds", "points"):
             settings[key] = as_count(settings[key], key)
     except CoopBanditsError as error:
