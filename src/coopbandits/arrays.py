@@ -36,16 +36,25 @@ _NO_NUMBERS = (bool, np.bool_, np.timedelta64)
 
 
 def as_floats(values: object, what: str) -> Array:
-    """Turn what a caller gave into a finite float64 array, or say what is wrong with it."""
-    array = _converted(values)
+    """Turn what a caller gave into a finite float64 array, or say what is wrong with it.
+
+    Lists, arrays, tables of pandas and polars, tensors: whatever numpy makes an array of.
+    """
+    raw, names = as_array(values, what), _column_names(values)
+    array = None if raw is None else _numbers(raw) if names is None else _by_columns(raw)
     if array is None:
+        if raw is not None and names is not None and raw.shape[1:] == (len(names),):
+            raise ShapeError(f"{what} must hold numbers only, but {_textual(raw, names)}")
         raise ShapeError(
             f"{what} must be an array of numbers, its rows of equal length; got {short(values)}"
         )
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        place = f"index {where or 0}"
+        if names is not None and len(where) == 2:
+            place = f"column {names[where[1]]!r}, row {where[0]}"
         raise NonFiniteError(
-            f"{what} must be finite, got {float(array[where])} at index {where or 0}; "
+            f"{what} must be finite, got {float(array[where])} at {place}; "
             "leave such entries out or repair them first"
         )
     if np.abs(array).max(initial=0.0) > LARGEST:
@@ -55,20 +64,82 @@ def as_floats(values: object, what: str) -> Array:
     return array
 
 
-def _converted(values: object) -> Array | None:
-    """Copy numbers into a float64 array; None if they are none, or if rows differ in length."""
+def as_array(values: object, what: str) -> npt.NDArray[Any] | None:
+    """Let numpy make an array of values; None if rows differ in length, or some are hidden."""
     if isinstance(values, np.ma.MaskedArray) or (
         isinstance(values, range) and not is_listing(values)
     ):
         return None
     try:
-        raw = np.asarray(values)
+        return np.asarray(values)
+    except Exception as error:  # an `__array__` of anybody's may raise anything
+        refused = _refused(values)
+        if refused is None and isinstance(error, TypeError | ValueError | OverflowError):
+            return None
+        raise ShapeError(
+            f"{what} cannot be made an array of numbers ({refused or error}); hand over numbers in "
+            "memory, such as tensor.detach().cpu().numpy()"
+        ) from error
+
+
+def _refused(values: object) -> Exception | None:
+    """Return the error of the first value whose `__array__` raises one; None if none does."""
+    if isinstance(values, list | tuple):
+        return next((found for found in map(_refused, values) if found is not None), None)
+    if not hasattr(values, "__array__") or isinstance(values, np.ndarray):
+        return None
+    try:
+        np.asarray(values)
+    except Exception as error:
+        return error
+    return None
+
+
+def _numbers(raw: npt.NDArray[Any]) -> Array | None:
+    """Copy numbers into a float64 array; None if they are none."""
+    try:
         if raw.dtype.kind == "O" and not all(v is None or is_real(v) for v in raw.flat):
             return None
         with np.errstate(over="ignore"):
             return raw.astype(np.float64) if raw.dtype.kind in "biufO" else None
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _column_names(values: object) -> list[object] | None:
+    """Return what a table calls its columns; None for what is no table."""
+    if isinstance(values, np.ndarray | type) or not hasattr(values, "__array__"):
+        return None
+    names = getattr(values, "columns", None)
+    return None if names is None else list(names)
+
+
+def _by_columns(raw: npt.NDArray[Any]) -> Array | None:
+    """Copy a table's numbers; a column of True and False counts as 1 and 0."""
+    if raw.dtype.kind != "O" or raw.ndim != 2:
+        return _numbers(raw)
+    columns = [_numbers(_plain_flags(raw[:, j])) for j in range(raw.shape[1])]
+    kept = [column for column in columns if column is not None]
+    return np.column_stack(kept) if kept and len(kept) == len(columns) else None
+
+
+def _plain_flags(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    flags = all(isinstance(value, bool | np.bool_) for value in column)
+    return column.astype(np.bool_) if flags else column
+
+
+def _textual(raw: npt.NDArray[Any], names: list[object]) -> str:
+    """Say which columns of a table hold no numbers, and what they hold."""
+    found = []
+    for name, column in zip(names, raw.T, strict=True):
+        if raw.dtype.kind != "O" or _numbers(_plain_flags(column)) is None:
+            strange = (v for v in column.tolist() if not is_real(v) and v is not None)
+            found.append(f"column {name!r} has {short(next(strange, column[0]))}")
+    more = f" and {len(found) - 3} more columns" if len(found) > 3 else ""
+    return (
+        f"{', '.join(found[:3])}{more}; leave such columns out, or turn them into numbers (a text "
+        "into one column of 0 and 1 for each value)"
+    )
 
 
 def as_contexts(values: object, what: str = "a decision set") -> Array:
@@ -96,10 +167,11 @@ def as_vector(values: object, what: str) -> Array:
 
 def as_number(value: Any, what: str) -> float:
     """Check one finite number."""
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
+    value = _unwrapped(value, what)
     if not is_real(value):
-        raise ParameterError(f"{what} must be a number, got {short(value)}")
+        inside = hasattr(value, "__array__") and np.size(value) == 1
+        advice = "; take the number out of it, by .item()" if inside else ""
+        raise ParameterError(f"{what} must be a number, got {short(value)}{advice}")
     try:
         number = float(value)
     except OverflowError:
@@ -113,7 +185,23 @@ def as_number(value: Any, what: str) -> float:
 
 def as_reward(value: Any, what: str = "a reward") -> float:
     """Check one reward: a finite number; True and False, as of a click, are 1 and 0."""
+    value = _unwrapped(value, what)
     return float(value) if isinstance(value, bool | np.bool_) else as_number(value, what)
+
+
+def _unwrapped(value: Any, what: str) -> Any:
+    """Take the number out of an array or a tensor that has no dimension."""
+    hidden = isinstance(value, np.ma.MaskedArray)
+    if hidden or isinstance(value, np.generic) or not hasattr(value, "__array__"):
+        return value
+    try:
+        array = np.asarray(value)
+    except Exception as error:  # an `__array__` of anybody's may raise anything
+        raise ParameterError(
+            f"{what} must be a number, got {short(value)}, which numpy cannot read ({error}); take "
+            "the number out of it, by .item()"
+        ) from error
+    return array[()] if array.ndim == 0 else value
 
 
 def as_positive(value: Any, what: str) -> float:
@@ -243,7 +331,11 @@ def is_listing(value: object) -> bool:
         return not value[int(LARGEST_ARRAY) // 8 :]
     if isinstance(value, Sequence):
         return not isinstance(value, str | bytes | bytearray | memoryview)
-    dimensions = getattr(value, "ndim", 0) if hasattr(value, "__array__") else 0
+    if isinstance(value, type) or not hasattr(value, "__array__"):
+        return False
+    dimensions = getattr(value, "ndim", None)
+    if dimensions is None:  # a table of polars has none
+        dimensions = len(getattr(value, "shape", ()))
     return is_whole(dimensions) and dimensions > 0
 
 

@@ -15,7 +15,16 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from coopbandits.arrays import LARGEST, Array, as_not_negative, as_positive, is_real, short
+from coopbandits.arrays import (
+    LARGEST,
+    Array,
+    as_floats,
+    as_not_negative,
+    as_positive,
+    is_listing,
+    is_real,
+    short,
+)
 from coopbandits.errors import ParameterError, ShapeError
 
 Lengthscale = float | tuple[float, ...]
@@ -353,7 +362,9 @@ def _settle_lengthscale(kernel: Linear | RBF | Matern) -> None:
     """Check a lengthscale and store it as a float or a tuple of floats, so kernels compare."""
     given: Any = kernel.lengthscale
     settled: Lengthscale
-    if isinstance(given, tuple | list | np.ndarray) and np.shape(np.asarray(given, object)):
+    if hasattr(given, "__array__") and is_listing(given):
+        given = as_floats(given, "the lengthscales").tolist()
+    if is_listing(given):
         settled = tuple(as_positive(value, "each lengthscale") for value in given)
         if not settled:
             raise ParameterError("a lengthscale per dimension needs at least one number, got none")

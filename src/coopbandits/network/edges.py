@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coopbandits.arrays import IntArray, as_count, as_flag, is_listing, is_whole, short
+from coopbandits.arrays import IntArray, as_array, as_count, as_flag, is_listing, is_whole, short
 from coopbandits.errors import NetworkError
 from coopbandits.network.names import as_names, in_order, number_of, numbered
 from coopbandits.network.sparse_rows import SparseRows
@@ -80,6 +80,13 @@ def of_frame(
 
 def as_pairs(edges: Any) -> IntArray | list[tuple[Any, Any]]:
     """Check that edges are pairs: an array (E, 2) of numbers, or a list in which some are named."""
+    if hasattr(edges, "__array__") and not isinstance(edges, np.ndarray | type):
+        if hasattr(edges, "columns"):
+            raise NetworkError(
+                f"edges must be pairs (i, j) of agents, got a table with columns "
+                f"{short(list(edges.columns))}; Network.from_frame(table, source, target) takes one"
+            )
+        edges = as_array(edges, "edges")
     # an array of no dimensions says that it can be iterated over, and cannot
     closed = isinstance(edges, np.ma.MaskedArray | type | str | bytes) or (
         isinstance(edges, np.ndarray) and edges.ndim == 0

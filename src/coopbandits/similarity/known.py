@@ -177,8 +177,10 @@ def _codes(labels: Any) -> IntArray:
     hidden = isinstance(labels, np.ma.MaskedArray)
     try:
         given = np.asarray(labels) if is_listing(labels) else np.empty(0)
-    except ValueError:  # lists within the list
+    except Exception:  # lists within the list; an `__array__` of anybody's may raise anything
         given = np.empty(0)
+    if given.dtype.kind == "O" and all(isinstance(label, str) for label in given.flat):
+        given = given.astype(np.str_)  # as a table's column of texts
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iubUS" or hidden:
         raise ShapeError(
             f"cluster labels must be a list of whole numbers or names, one for each agent; "
