@@ -39,6 +39,12 @@ from coopbandits.kernels import (
     gradient_of,
 )
 
+__all__ = [
+    "ActiveDimensions",
+    "Table",
+    "kernel",
+]
+
 Columns = int | Sequence[int]
 
 # Rounding makes an exact kernel matrix slightly asymmetric and its smallest eigenvalue slightly
@@ -54,6 +60,11 @@ class ActiveDimensions(Algebra):
         kernel: Of what it looks at.
         columns: One column or several, counted from 0; in which order plays no part.
         others: Whether it looks at all other columns instead.
+
+    Example:
+        >>> first = cb.arms.ActiveDimensions(cb.kernels.Linear(), 0)
+        >>> first(np.array([[2.0, 7.0]]), np.array([[3.0, 9.0]])).item()
+        6.0
     """
 
     kernel: Kernel
@@ -105,6 +116,14 @@ class Table(Algebra):
     """A K_arm that is given as a matrix, over arms numbered 0 … A−1: k(a, a') = matrix[a, a'].
 
     A context is one number, the arm; `ActiveDimensions` picks it out of a longer one.
+
+    Args:
+        matrix: (A, A), symmetric and positive semidefinite.
+
+    Example:
+        >>> table = cb.arms.Table([[1.0, 0.5], [0.5, 1.0]])
+        >>> table(np.array([[0.0]]), np.array([[1.0]])).item()
+        0.5
     """
 
     matrix: Array
@@ -169,6 +188,11 @@ def kernel(*, arm: Kernel, context: Kernel, columns: Columns = 0) -> Kernel:
         arm: K_arm.
         context: K_x.
         columns: Where the arm's context t is; x is all the rest.
+
+    Example:
+        >>> k = cb.arms.kernel(arm=cb.arms.Table.separate(2), context=cb.kernels.Linear())
+        >>> k(np.array([[0.0, 3.0]]), np.array([[0.0, 2.0], [1.0, 2.0]])).tolist()
+        [[6.0, 0.0]]
     """
     return ActiveDimensions(arm, columns) * ActiveDimensions(context, columns, others=True)
 

@@ -47,6 +47,15 @@ from coopbandits.kernels import (
     gradient_of,
 )
 
+__all__ = [
+    "Basis",
+    "Exact",
+    "Fourier",
+    "Leading",
+    "Nystrom",
+    "reference",
+]
+
 # Eigenvalues of a reference sample's Gram matrix below this, relative to the largest, are rounding.
 _RANK_TOLERANCE = 1e-10
 # Sums of so many features take 34 GB.
@@ -55,7 +64,12 @@ _MOST_FEATURES = 2**16
 
 @runtime_checkable
 class Basis(Protocol):
-    """A way to turn a kernel into finite features."""
+    """A way to turn a kernel into finite features.
+
+    Example:
+        >>> isinstance(cb.features.Fourier(16), cb.features.Basis)
+        True
+    """
 
     def features(self, kernel: Kernel, X: Array) -> Array:
         """Return φ at n contexts: (n, d) -> (n, m)."""
@@ -72,6 +86,12 @@ class Exact:
 
     A linear kernel has m = d, a table of arms its rank; those of a sum stand side by side, those of
     a product are all products. So separate linear arms have φ = e_a ⊗ x, m = A·d.
+
+    Example:
+        >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> phi = cb.features.Exact().features(cb.kernels.Linear(), X)
+        >>> bool((phi @ phi.T == cb.kernels.Linear()(X, X)).all())
+        True
     """
 
     def features(self, kernel: Kernel, X: Array) -> Array:
@@ -145,6 +165,11 @@ class Fourier:
     Args:
         count: m, even.
         seed: Of the frequencies; the same for all agents that talk to each other.
+
+    Example:
+        >>> phi = cb.features.Fourier(64).features(cb.kernels.RBF(), np.ones((3, 2)))
+        >>> phi.shape, bool(np.allclose((phi**2).sum(axis=1), 1.0))
+        ((3, 64), True)
     """
 
     count: int = 64
@@ -205,6 +230,15 @@ class Nystrom(ByContent):
       \varphi(x)^\top\varphi(x') = k_R(x)^\top K_{RR}^{-1} k_R(x')$$
 
     Exact at the reference contexts; |φ(x)|² ≤ k(x, x) elsewhere.
+
+    Args:
+        reference: (m, d) the reference contexts, such as those that `reference` chooses.
+
+    Example:
+        >>> R, k = np.array([[0.0], [1.0]]), cb.kernels.RBF()
+        >>> phi = cb.features.Nystrom(R).features(k, R)
+        >>> bool(np.allclose(phi @ phi.T, k(R, R)))
+        True
     """
 
     reference: Array
@@ -244,6 +278,11 @@ class Leading:
     Args:
         basis: The other one.
         count: How many.
+
+    Example:
+        >>> basis = cb.features.Leading(cb.features.Fourier(64), count=8)
+        >>> basis.size(cb.kernels.RBF(), dim=2)
+        8
     """
 
     basis: Basis
@@ -306,6 +345,11 @@ def reference(kernel: Kernel, contexts: Array, most: int = 64, tolerance: float 
         contexts: The sample.
         most: How many to choose at most.
         tolerance: When to stop.
+
+    Example:
+        >>> contexts = np.array([[0.0], [0.0], [5.0]])
+        >>> cb.features.reference(cb.kernels.RBF(), contexts).reference.tolist()  # each once
+        [[0.0], [5.0]]
     """
     pool = as_contexts(contexts, "the sample of contexts")
     as_kernel(kernel)

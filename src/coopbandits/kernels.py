@@ -27,6 +27,17 @@ from coopbandits.arrays import (
 )
 from coopbandits.errors import ParameterError, ShapeError
 
+__all__ = [
+    "RBF",
+    "Algebra",
+    "Kernel",
+    "Linear",
+    "Matern",
+    "Product",
+    "Scaled",
+    "Sum",
+]
+
 Lengthscale = float | tuple[float, ...]
 # The cube root of the rounding unit balances rounding against the third derivative.
 STEP = float(np.cbrt(np.finfo(np.float64).eps))
@@ -34,7 +45,20 @@ STEP = float(np.cbrt(np.finfo(np.float64).eps))
 
 @runtime_checkable
 class Kernel(Protocol):
-    """A positive semidefinite function of two contexts."""
+    """A positive semidefinite function of two contexts.
+
+    Example:
+        >>> class Constant:
+        ...     def __call__(self, X, Y):
+        ...         return np.ones((len(X), len(Y)))
+        ...
+        ...     def diagonal(self, X):
+        ...         return np.ones(len(X))
+        >>> isinstance(Constant(), cb.kernels.Kernel)
+        True
+        >>> (cb.kernels.RBF() + Constant())(np.zeros((1, 2)), np.zeros((1, 2))).item()
+        2.0
+    """
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate every pair: (n, d), (m, d) -> (n, m)."""
@@ -46,7 +70,13 @@ class Kernel(Protocol):
 
 
 class Algebra:
-    """The operators that every kernel shares."""
+    """The operators that every kernel shares.
+
+    Example:
+        >>> a, b = cb.kernels.RBF(), cb.kernels.Linear()
+        >>> 0.5 * a + b == cb.kernels.Sum(cb.kernels.Scaled(a, 0.5), b)
+        True
+    """
 
     # numpy leaves `array * kernel` to us, and so do its numbers
     __array_ufunc__: ClassVar[None] = None
@@ -71,6 +101,14 @@ class Linear(Algebra):
     $$k(x, x') = (x / \ell)^\top (x' / \ell)$$
 
     k(x, x) ≤ 1, as §3 of the paper requires, only if the scaled contexts have norm at most 1.
+
+    Args:
+        lengthscale: ℓ, one number, or one for each dimension.
+
+    Example:
+        >>> X = np.array([[1.0, 2.0], [0.0, 1.0]])
+        >>> cb.kernels.Linear()(X, X).tolist()
+        [[5.0, 2.0], [2.0, 1.0]]
     """
 
     lengthscale: Lengthscale = 1.0
@@ -104,6 +142,14 @@ class RBF(Algebra):
     $$k(x, x') = \exp\bigl(-\lVert (x - x') / \ell \rVert^2 / 2\bigr)$$
 
     k(x, x) = 1, as the bounded-variance assumption of §3 requires.
+
+    Args:
+        lengthscale: ℓ, one number, or one for each dimension.
+
+    Example:
+        >>> k = cb.kernels.RBF(lengthscale=2.0)
+        >>> k(np.array([[0.0]]), np.array([[0.0], [2.0]])).round(4).tolist()  # 1 and exp(−1/2)
+        [[1.0, 0.6065]]
     """
 
     lengthscale: Lengthscale = 1.0
@@ -147,6 +193,15 @@ class Matern(Algebra):
       z = \sqrt{2\nu}\,\lVert (x - x') / \ell \rVert$$
 
     In closed form for ν = 1/2, 3/2 and 5/2; ν → ∞ is `RBF`, and ν ≤ 1,000 here. k(x, x) = 1.
+
+    Args:
+        nu: ν, how smooth functions are.
+        lengthscale: ℓ, one number, or one for each dimension.
+
+    Example:
+        >>> k = cb.kernels.Matern(nu=0.5)
+        >>> k(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(4).tolist()  # 1 and exp(−1)
+        [[1.0, 0.3679]]
     """
 
     nu: float = 2.5
@@ -190,7 +245,16 @@ class Matern(Algebra):
 
 @dataclass(frozen=True, slots=True)
 class Scaled(Algebra):
-    """A kernel times a number ≥ 0: s·k(x, x'). Made by `s * k`."""
+    """A kernel times a number ≥ 0: s·k(x, x'). Made by `s * k`.
+
+    Args:
+        kernel: k.
+        scale: s.
+
+    Example:
+        >>> (0.25 * cb.kernels.RBF()).diagonal(np.zeros((2, 3))).tolist()
+        [0.25, 0.25]
+    """
 
     kernel: Kernel
     scale: float
@@ -218,7 +282,17 @@ class Scaled(Algebra):
 
 @dataclass(frozen=True, slots=True)
 class Product(Algebra):
-    """The product of two kernels: a(x, x')·b(x, x'). Made by `a * b`."""
+    """The product of two kernels: a(x, x')·b(x, x'). Made by `a * b`.
+
+    Args:
+        left: a.
+        right: b.
+
+    Example:
+        >>> X = np.array([[1.0], [2.0]])
+        >>> (cb.kernels.Linear() * cb.kernels.Linear())(X, X).tolist()
+        [[1.0, 4.0], [4.0, 16.0]]
+    """
 
     left: Kernel
     right: Kernel
@@ -250,7 +324,16 @@ class Product(Algebra):
 
 @dataclass(frozen=True, slots=True)
 class Sum(Algebra):
-    """The sum of two kernels: a(x, x') + b(x, x'). Made by `a + b`."""
+    """The sum of two kernels: a(x, x') + b(x, x'). Made by `a + b`.
+
+    Args:
+        left: a.
+        right: b.
+
+    Example:
+        >>> (cb.kernels.RBF() + cb.kernels.Linear()).diagonal(np.array([[2.0]])).tolist()
+        [5.0]
+    """
 
     left: Kernel
     right: Kernel

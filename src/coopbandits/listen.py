@@ -14,10 +14,24 @@ from coopbandits.errors import ParameterError
 from coopbandits.network import Lags, Network, SparseRows
 from coopbandits.network.lags import check_pairs
 
+__all__ = [
+    "Centre",
+    "Clique",
+    "Everyone",
+    "Listen",
+    "Myself",
+    "Neighbourhood",
+]
+
 
 @runtime_checkable
 class Listen(Protocol):
-    """An answer to: whom do I listen to?"""
+    """An answer to: whom do I listen to?
+
+    Example:
+        >>> isinstance(cb.listen.Neighbourhood(), cb.listen.Listen)
+        True
+    """
 
     pooled: ClassVar[bool]
     """Whether all agents are one that takes many actions, so that one bound holds for all."""
@@ -33,7 +47,12 @@ class Listen(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Myself:
-    """Myself only; nothing is sent."""
+    """Myself only; nothing is sent.
+
+    Example:
+        >>> cb.listen.Myself().lags(cb.Network.path(3), ttl=1).sources[1].tolist()
+        [1]
+    """
 
     pooled: ClassVar[bool] = False
 
@@ -49,7 +68,12 @@ class Myself:
 
 @dataclass(frozen=True, slots=True)
 class Clique:
-    """My clique of a clique cover of G_γ (Coop-KernelUCB; Alg. 1, l. 20)."""
+    """My clique of a clique cover of G_γ (Coop-KernelUCB; Alg. 1, l. 20).
+
+    Example:
+        >>> cb.listen.Clique().lags(cb.Network.path(4), ttl=1).sources[1].tolist()
+        [0, 1]
+    """
 
     pooled: ClassVar[bool] = False
 
@@ -65,7 +89,12 @@ class Clique:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """My γ-neighbourhood N_γ(v) (Eager-KernelUCB; naive cooperation)."""
+    """My γ-neighbourhood N_γ(v) (Eager-KernelUCB; naive cooperation).
+
+    Example:
+        >>> cb.listen.Neighbourhood().lags(cb.Network.path(4), ttl=1).sources[1].tolist()
+        [0, 1, 2]
+    """
 
     pooled: ClassVar[bool] = False
 
@@ -83,6 +112,12 @@ class Centre:
     """A centre listens to its γ-neighbourhood; any other agent's own model to itself (Dist).
 
     What another agent hears of its centre is an arm to follow (`act.FollowCentre`), not data.
+
+    Example:
+        >>> network = cb.Network.complete(3)
+        >>> lags = cb.listen.Centre().lags(network, ttl=1)
+        >>> network.centres(1).of.tolist(), [lags.sources[v].tolist() for v in range(3)]
+        ([0, 0, 0], [[0, 1, 2], [1], [2]])
     """
 
     pooled: ClassVar[bool] = False
@@ -106,6 +141,14 @@ class Everyone:
 
     With `lag=0` the agents take turns within a round and each sees all pulls before its own: the
     paper's one agent that pulls V·T arms round-robin. With `lag=1` all news is one round old.
+
+    Args:
+        lag: 0 for turns within a round, 1 for all at once.
+
+    Example:
+        >>> lags = cb.listen.Everyone(lag=1).lags(cb.Network.from_edges([], agents=3), ttl=1)
+        >>> lags.sources[0].tolist()
+        [0, 1, 2]
     """
 
     lag: int = 0

@@ -122,6 +122,19 @@ class Policy:
             rewards as they are; what they send is y/scale.
         scaling: How contexts in raw units become numbers of size 1 (`coopbandits.Scaling`).
         forget: By which rule old observations fade (`coopbandits.forget`); None for never.
+
+    Example:
+        >>> policy = cb.Policy(
+        ...     name="neighbours alike",
+        ...     kernel=cb.kernels.RBF(),
+        ...     listen=cb.listen.Neighbourhood(),
+        ...     similarity=cb.similarity.Laplacian(rho=1.0),
+        ...     width=cb.width.Fixed(0.3),
+        ...     act=cb.act.UpperBound(),
+        ...     ttl=2,
+        ... )
+        >>> cb.Policy.from_spec(policy.to_toml()) == policy
+        True
     """
 
     name: str

@@ -25,10 +25,23 @@ import numpy as np
 from coopbandits.arrays import Array, as_count, as_not_negative, short
 from coopbandits.errors import ParameterError
 
+__all__ = [
+    "Everything",
+    "Say",
+    "Sums",
+    "WhenItPays",
+    "WhenUncertain",
+]
+
 
 @runtime_checkable
 class Say(Protocol):
-    """An answer to: what do I tell?"""
+    """An answer to: what do I tell?
+
+    Example:
+        >>> isinstance(cb.say.Everything(), cb.say.Say)
+        True
+    """
 
     sums: ClassVar[bool]
     """Whether sums are told (`digests.Digest`), not observations (`messages.Message`)."""
@@ -43,7 +56,12 @@ class Say(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """Tell each observation at once, as the paper's algorithms do."""
+    """Tell each observation at once, as the paper's algorithms do.
+
+    Example:
+        >>> cb.say.Everything().speaks(np.array([0.0]))
+        True
+    """
 
     sums: ClassVar[bool] = False
     holds: ClassVar[bool] = False
@@ -62,6 +80,11 @@ class WhenUncertain:
 
     Args:
         threshold: At 0 all that can teach anything is told; at 1 only what halves a variance.
+
+    Example:
+        >>> rule = cb.say.WhenUncertain(threshold=1.0)
+        >>> rule.speaks(np.array([0.5])), rule.speaks(np.array([1.5]))
+        (False, True)
     """
 
     threshold: float
@@ -86,6 +109,11 @@ class WhenItPays:
 
     Args:
         gain: In nats; ½ ln 2 ≈ 0.35 is what halves one variance.
+
+    Example:
+        >>> rule = cb.say.WhenItPays(gain=0.5)
+        >>> rule.speaks(np.array([1.0])), rule.speaks(np.array([1.0, 1.0]))  # ½ ln 2, ln 2
+        (False, True)
     """
 
     gain: float
@@ -112,6 +140,11 @@ class Sums:
     Args:
         every: After so many observations; 1 unless a gain is given.
         gain: As soon as the information gain of what was not told is above this, in nats.
+
+    Example:
+        >>> rule = cb.say.Sums(every=3)
+        >>> rule.speaks(np.ones(2)), rule.speaks(np.ones(3))
+        (False, True)
     """
 
     every: int | None = None

@@ -17,10 +17,28 @@ import numpy as np
 from coopbandits.arrays import Array, IntArray, as_not_negative, as_positive, short
 from coopbandits.errors import ParameterError
 
+__all__ = [
+    "Fixed",
+    "InformationGain",
+    "Logarithmic",
+    "Mixture",
+    "SelfNormalised",
+    "Srinivas",
+    "Width",
+]
+
 
 @runtime_checkable
 class Width(Protocol):
-    """A factor for σ."""
+    """A factor for σ.
+
+    Example:
+        >>> class Fading:
+        ...     def factor(self, *, logdet, count, ridge, agents):
+        ...         return 2.0 / np.sqrt(1.0 + count)
+        >>> isinstance(Fading(), cb.width.Width)
+        True
+    """
 
     def factor(self, *, logdet: Array, count: IntArray, ridge: float, agents: IntArray) -> Array:
         """Return w at each of m queries: (m,)."""
@@ -34,6 +52,15 @@ class Fixed:
     With the linear kernel η is LinUCB's α, for every λ: (η/√λ)·σ = η·√(xᵀA⁻¹x), A = λI + XᵀX.
 
     Guarantees nothing: η is to be tuned.
+
+    Args:
+        eta: η.
+
+    Example:
+        >>> width = cb.width.Fixed(eta=0.5)
+        >>> nothing = np.zeros(1)
+        >>> width.factor(logdet=nothing, count=nothing, ridge=4.0, agents=nothing + 1).tolist()
+        [0.25]
     """
 
     eta: float = 1.0
@@ -58,6 +85,17 @@ class SelfNormalised:
 
     Deviation from the paper: Lemma 1 multiplies σ², omits 1/√λ and the 1/λ in the determinant; the
     theorem that it cites has σ, and the rest follows for any λ (docs/widths.md).
+
+    Args:
+        norm: B, a bound on the norm of F in the RKHS of K.
+        noise: R, the noise is R-sub-Gaussian.
+        delta: δ, the probability with which the bound may fail.
+
+    Example:
+        >>> width = cb.width.SelfNormalised(norm=2.0, noise=0.0)
+        >>> nothing = np.zeros(1)
+        >>> width.factor(logdet=nothing, count=nothing, ridge=1.0, agents=nothing + 1).tolist()
+        [2.0]
     """
 
     norm: float = 1.0
@@ -82,6 +120,17 @@ class Mixture:
 
     Guarantee: as `SelfNormalised`, word for word. From Flynn, Reeb, Kandemir & Peters 2023, for
     kernels Flynn & Reeb 2024; docs/widths.md has the proof.
+
+    Args:
+        norm: B, a bound on the norm of F in the RKHS of K.
+        noise: R, the noise is R-sub-Gaussian.
+        delta: δ, the probability with which the bound may fail.
+
+    Example:
+        >>> one, other = cb.width.Mixture(norm=2.0), cb.width.SelfNormalised(norm=2.0)
+        >>> at = dict(logdet=np.ones(1), count=np.ones(1), ridge=1.0, agents=np.ones(1))
+        >>> bool((one.factor(**at) < other.factor(**at)).all())
+        True
     """
 
     norm: float = 1.0
@@ -106,6 +155,22 @@ class InformationGain:
 
     Guarantee: as `SelfNormalised`, for one agent (no union over V) and λ ≥ 1; their theorem takes
     λ = 1 + 2/T. Below λ = 1 the noise term lacks its factor 1/√λ and nothing is guaranteed.
+
+    Args:
+        norm: B, a bound on the norm of F in the RKHS of K.
+        noise: R, the noise is R-sub-Gaussian.
+        delta: δ, the probability with which the bound may fail.
+        gain: A bound on the largest information gain of n observations, as a function of n; the
+            realised gain, if not given.
+
+    Example:
+        >>> width = cb.width.InformationGain(noise=0.1, gain=lambda n: 3 * np.log(1 + n))
+        >>> many, few = (
+        ...     width.factor(logdet=np.zeros(1), count=np.array([n]), ridge=1.0, agents=np.ones(1))
+        ...     for n in (100, 10)
+        ... )
+        >>> bool(many > few)
+        True
     """
 
     norm: float = 1.0
@@ -135,6 +200,19 @@ class Srinivas:
     with the realised gain it is a heuristic. The constant is very large in practice.
 
     Deviation from the paper: Remark 1 prints 2B; the theorem has the squared norm.
+
+    Args:
+        norm: B, a bound on the norm of F in the RKHS of K.
+        delta: δ, the probability with which the bound may fail.
+        gain: A bound on the largest information gain of n observations, as a function of n; the
+            realised gain, if not given.
+
+    Example:
+        >>> width = cb.width.Srinivas(norm=3.0)
+        >>> nothing = np.zeros(1)
+        >>> first = width.factor(logdet=nothing, count=nothing, ridge=1.0, agents=nothing + 1)
+        >>> bool(np.isclose(first**2, 2 * 3.0**2))
+        True
     """
 
     norm: float = 1.0
@@ -159,6 +237,16 @@ class Logarithmic:
     w·σ = α·√(xᵀA⁻¹x·ln(t + 1)), A = λI + Σxxᵀ, for every λ.
 
     Guarantees nothing: α is to be tuned.
+
+    Args:
+        alpha: α.
+
+    Example:
+        >>> width = cb.width.Logarithmic(alpha=0.5)
+        >>> nothing = np.zeros(1)
+        >>> first = width.factor(logdet=nothing, count=nothing, ridge=1.0, agents=nothing + 1)
+        >>> bool(np.isclose(first, 0.5 * np.sqrt(np.log(2))))
+        True
     """
 
     alpha: float = 1.0

@@ -81,6 +81,13 @@ class Box(_Linear):
         high: (d,), nowhere below `low`; where both are equal, the coordinate is given.
         effort: How hard the maximum of a bound is looked for: a multiple of the points looked at
             and of those from which it is climbed.
+
+    Example:
+        >>> box = cb.Box([0.0, 0.0], [1.0, 2.0])
+        >>> agent = cb.KernelUCB(cb.kernels.RBF()).agent(0, cb.Network.path(2))
+        >>> point = agent.decide(box).context
+        >>> bool(((point >= box.low) & (point <= box.high)).all())
+        True
     """
 
     def __init__(self, low: object, high: object, *, effort: float = 1.0) -> None:
@@ -133,6 +140,11 @@ class Polytope(_Linear):
         inside: (d,) a point away from all faces that can be kept away from.
         vertices: (n, d) some of the vertices, among them the extreme ones of every coordinate.
         span: (d, k) orthonormal directions in which the set extends; k < d where it is flat.
+
+    Example:
+        >>> triangle = cb.Polytope([[1.0, 1.0]], [1.0], low=[0.0, 0.0])
+        >>> triangle.high.round(6).tolist()  # the smallest box around it
+        [1.0, 1.0]
     """
 
     inside: Array = field(init=False)

@@ -40,7 +40,25 @@ if TYPE_CHECKING:
 
 
 class Network:
-    """The agents and who can send to whom. Never changes once made."""
+    """The agents and who can send to whom. Never changes once made.
+
+    Args:
+        adjacency: (V, V) who sends to whom, an array of True and False or a sparse one;
+            `from_edges` and others make it.
+        directed: Whether news travels along arcs, not edges.
+        names: What agents 0 … V−1 are called.
+
+    Example:
+        >>> network = cb.Network.from_edges([("north", "hub"), ("hub", "south")])
+        >>> len(network), network.index("south")
+        (3, 2)
+        >>> cb.Network.path(5).distances[0].tolist()
+        [0.0, 1.0, 2.0, 3.0, 4.0]
+        >>> cb.Network.grid(2, 2) == cb.Network.from_edges([(0, 1), (2, 3), (0, 2), (1, 3)])
+        True
+        >>> cb.Network.path(4).clique_cover(1).cliques
+        ((0, 1), (2, 3))
+    """
 
     def __init__(
         self,

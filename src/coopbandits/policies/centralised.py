@@ -26,6 +26,20 @@ def Centralised(
     `lag=1` lets all agents decide at once, knowing all earlier rounds. K_z is all ones unless a
     similarity is given. No network is used; its record counts a message from each agent to every
     other.
+
+    Args:
+        kernel: K_x, between action contexts, such as `coopbandits.kernels.RBF()`.
+        similarity: K_z; all ones, if not given.
+        ridge: λ.
+        eta: η, short for `width=Fixed(eta)`; 1, if neither is given.
+        width: How sure am I? In place of `eta`.
+        compose: How K_z and K_x make K: "hadamard", "kronecker" (the same) or "sum".
+        lag: 0 for turns within a round, 1 for all at once.
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> cb.Centralised(cb.kernels.RBF(), lag=1).listen
+        Everyone(lag=1)
     """
     return Policy(
         name="Centralised",

@@ -30,7 +30,25 @@ def CoopKernelTS(
 
     η = √λ is the Bayesian posterior for Gaussian noise of variance λ. No regret bound is proven
     here. K_z is learnt by `Evidence` unless a similarity is given.
-    With `samples` > 1 decisions know their propensity (`act.Sample`).
+
+    Args:
+        kernel: K_x, between action contexts, such as `coopbandits.kernels.RBF()`.
+        similarity: K_z, how much others' news is worth; learnt by `Evidence`, if not given.
+        ttl: γ, the hops after which a message is dropped.
+        ridge: λ.
+        eta: η, short for `width=Fixed(eta)`; 1, if neither is given.
+        width: How sure am I? In place of `eta`.
+        compose: How K_z and K_x make K: "hadamard", "kronecker" (the same) or "sum".
+        features: Finite features that stand for K_x, such as `coopbandits.features.Fourier(64)`.
+        say: What do I tell? Everything, if not given.
+        samples: How many functions are drawn to know a choice's propensity (`act.Sample`).
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.grid(3, 3))
+        >>> policy = cb.CoopKernelTS(cb.kernels.Linear(), similarity=problem.similarity, ttl=2)
+        >>> cb.play(problem, policy, rounds=5).regret.shape
+        (5, 9)
     """
     return Policy(
         name="Coop-KernelTS",

@@ -32,6 +32,23 @@ def DistKernelUCB(
     Deviation from the paper: where decision sets change, `follow="nearest"` takes the offered
     action nearest to that arm; `follow="same"` refuses. Where centres may fall silent, `patience=`
     lets agents decide for themselves after so many decisions without news (`act.FollowCentre`).
+
+    Args:
+        kernel: K_x, between action contexts, such as `coopbandits.kernels.RBF()`.
+        ttl: γ, the hops after which a message is dropped.
+        ridge: λ.
+        eta: η, short for `width=Fixed(eta)`; 1, if neither is given.
+        width: How sure am I? In place of `eta`.
+        follow: "nearest" or "same", what to do where the centre's last arm is not offered.
+        patience: After how many decisions without news an agent decides for itself; never, if None.
+        features: Finite features that stand for K_x, such as `coopbandits.features.Fourier(64)`.
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> problem = cb.problems.fully_cooperative(cb.Network.complete(4))
+        >>> run = cb.play(problem, cb.DistKernelUCB(cb.kernels.RBF()), rounds=5)
+        >>> bool((run.actions[1:, 1:] == run.actions[:-1, :1]).all())  # agent 0 is the centre
+        True
     """
     return Policy(
         name="Dist-KernelUCB",

@@ -33,6 +33,17 @@ def GoBLin(
     turn, each step knowing all before it; with `lag=1` all at once, knowing all earlier rounds,
     which larger networks need (docs/baselines.md). The first step is at random. Each component of
     the network is one of its own, with its own t.
+
+    Args:
+        alpha: α, short for `width=Logarithmic(alpha)`; 1, if neither is given.
+        width: How sure am I? In place of `alpha`.
+        ridge: λ.
+        lag: 0 for turns within a round, 1 for all at once.
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> cb.GoBLin(alpha=0.5).similarity
+        Laplacian(rho=1.0)
     """
     refuse_kernel("GoBLin", given, options, instead="LaplacianKernelUCB(kernel)")
     if alpha is not None and width is not None:

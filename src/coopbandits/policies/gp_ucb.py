@@ -22,6 +22,17 @@ def GPUCB(
     r"""GP-UCB: argmax mean(x) + √β·σ(x), β = 2B² + 300·Υ·ln³(t/δ) (Remark 1).
 
     `ridge` is their noise variance.
+
+    Args:
+        kernel: K_x, between action contexts, such as `coopbandits.kernels.RBF()`.
+        width: Norm bound and δ; `Srinivas()`, if not given.
+        ridge: λ.
+        features: Finite features that stand for K_x, such as `coopbandits.features.Fourier(64)`.
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> cb.GPUCB(cb.kernels.RBF(), ridge=0.01).width
+        Srinivas(norm=1.0, delta=0.05, gain=None)
     """
     return Policy(
         name="GP-UCB",

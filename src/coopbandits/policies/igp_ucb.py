@@ -22,6 +22,18 @@ def IGPUCB(
     r"""IGP-UCB: argmax mean(x) + β·σ(x), β = B + R·√(2(Υ + 1 + ln(1/δ))) (Remark 1).
 
     Their theorem takes ridge = 1 + 2/T.
+
+    Args:
+        kernel: K_x, between action contexts, such as `coopbandits.kernels.RBF()`.
+        width: Norm bound, noise level and δ; `InformationGain()`, if not given.
+        ridge: λ.
+        features: Finite features that stand for K_x, such as `coopbandits.features.Fourier(64)`.
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> T = 100
+        >>> cb.IGPUCB(cb.kernels.RBF(), ridge=1 + 2 / T).ridge
+        1.02
     """
     return Policy(
         name="IGP-UCB",

@@ -24,7 +24,19 @@ def KernelTS(
     r"""KernelTS: argmax of one draw from N(mean, (η²/λ)·Σ).
 
     With `width=InformationGain(…)` it is GP-TS on a finite set; its v is IGP-UCB's β at δ/2.
-    With `samples` > 1 decisions know their propensity (`act.Sample`).
+
+    Args:
+        kernel: K_x, between action contexts, such as `coopbandits.kernels.RBF()`.
+        eta: η, short for `width=Fixed(eta)`; 1, if neither is given.
+        width: How sure am I? In place of `eta`.
+        ridge: λ.
+        features: Finite features that stand for K_x, such as `coopbandits.features.Fourier(64)`.
+        samples: How many functions are drawn to know a choice's propensity (`act.Sample`).
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> cb.KernelTS(cb.kernels.RBF()).act
+        Sample(samples=1)
     """
     return Policy(
         name="KernelTS",

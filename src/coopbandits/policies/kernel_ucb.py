@@ -20,7 +20,22 @@ def KernelUCB(
     features: Basis | None = None,
     **options: Unpack[Options],
 ) -> Policy:
-    r"""KernelUCB: argmax mean(x) + (η/√λ)·σ(x)."""
+    r"""KernelUCB: argmax mean(x) + (η/√λ)·σ(x).
+
+    Args:
+        kernel: K_x, between action contexts, such as `coopbandits.kernels.RBF()`.
+        eta: η, short for `width=Fixed(eta)`; 1, if neither is given.
+        width: How sure am I? In place of `eta`.
+        ridge: λ.
+        features: Finite features that stand for K_x, such as `coopbandits.features.Fourier(64)`.
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> agent = cb.KernelUCB(cb.kernels.RBF(0.5)).agent(0, cb.Network.path(2))
+        >>> decision = agent.decide([[0.0], [1.0]])
+        >>> decision.mean, decision.std
+        (0.0, 1.0)
+    """
     return Policy(
         name="KernelUCB",
         kernel=kernel,

@@ -27,6 +27,18 @@ def LaplacianKernelUCB(
 
     Deviation from the paper: as `GoBLin`, agents take turns within a round (`lag=0`) or all decide
     at once (`lag=1`); edges have no weights.
+
+    Args:
+        kernel: K_x, between action contexts, such as `coopbandits.kernels.RBF()`.
+        rho: ρ; a small one binds neighbours tightly.
+        width: How sure am I? `SelfNormalised()`, if not given.
+        ridge: λ.
+        lag: 0 for turns within a round, 1 for all at once.
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> cb.LaplacianKernelUCB(cb.kernels.RBF(), rho=2.0).similarity
+        Laplacian(rho=2.0)
     """
     return Policy(
         name="Laplacian-KernelUCB",

@@ -23,7 +23,18 @@ def LinTS(
     r"""LinTS with pooled arms: argmax θ̃ᵀx, θ̃ ~ N(θ̂, η²A⁻¹), A = λI + Σxxᵀ.
 
     Its v is η. It is KernelTS with the linear kernel.
-    With `samples` > 1 decisions know their propensity (`act.Sample`).
+
+    Args:
+        eta: η, short for `width=Fixed(eta)`; 1, if neither is given.
+        width: How sure am I? In place of `eta`.
+        ridge: λ.
+        features: Finite features that stand for K_x, such as `coopbandits.features.Fourier(64)`.
+        samples: How many functions are drawn to know a choice's propensity (`act.Sample`).
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> cb.LinTS(eta=0.3) == cb.KernelTS(cb.kernels.Linear(), eta=0.3)
+        True
     """
     refuse_kernel("LinTS", given, options, instead="KernelTS(kernel)")
     return Policy(

@@ -22,6 +22,20 @@ def LinUCB(
     r"""LinUCB with pooled arms: argmax θ̂ᵀx + η·√(xᵀA⁻¹x), A = λI + Σxxᵀ.
 
     Its α is η. It is KernelUCB with the linear kernel.
+
+    Args:
+        eta: η, short for `width=Fixed(eta)`; 1, if neither is given.
+        width: How sure am I? In place of `eta`.
+        ridge: λ.
+        features: Finite features that stand for K_x, such as `coopbandits.features.Fourier(64)`.
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> cb.LinUCB(eta=0.3) == cb.KernelUCB(cb.kernels.Linear(), eta=0.3)
+        True
+        >>> problem = cb.problems.clustered_linear(cb.Network.grid(3, 3))
+        >>> cb.play(problem, cb.LinUCB(eta=0.3), rounds=5).actions.shape
+        (5, 9)
     """
     refuse_kernel("LinUCB", given, options, instead="KernelUCB(kernel)")
     return Policy(

@@ -26,6 +26,20 @@ def NaiveCooperation(
     r"""LinUCB (the default) or, with a kernel and `width=InformationGain(…)`, IGP-UCB on all data.
 
     The observations of the γ-neighbourhood are taken without reweighting: K_z is all ones.
+
+    Args:
+        kernel: K_x; `Linear()`, if not given.
+        ttl: γ, the hops after which a message is dropped.
+        eta: η, short for `width=Fixed(eta)`; 1, if neither is given.
+        width: How sure am I? In place of `eta`.
+        ridge: λ.
+        features: Finite features that stand for K_x, such as `coopbandits.features.Fourier(64)`.
+        say: What do I tell? Everything, if not given.
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> cb.NaiveCooperation(ttl=2).similarity
+        Same()
     """
     return Policy(
         name="Naive cooperation",

@@ -21,6 +21,16 @@ def OFUL(
     r"""OFUL: argmax θ̂ᵀx + w·σ(x), w = B + (R/√λ)·√(log det(I + K/λ) + 2 ln(1/δ)).
 
     The norm bound B, the noise level R and δ are those of `width`.
+
+    Args:
+        width: Norm bound, noise level and δ; `SelfNormalised()`, if not given.
+        ridge: λ.
+        features: Finite features that stand for K_x, such as `coopbandits.features.Fourier(64)`.
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> cb.OFUL(width=cb.width.SelfNormalised(norm=2.0, noise=0.1)).width.norm
+        2.0
     """
     refuse_kernel("OFUL", given, options, instead="KernelUCB(kernel, width=SelfNormalised())")
     return Policy(

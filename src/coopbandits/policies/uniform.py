@@ -11,7 +11,16 @@ from coopbandits.width import Fixed
 
 
 def Uniform(*given: Never, **options: Unpack[Options]) -> Policy:
-    """Choose each action with the same probability, and learn nothing."""
+    """Choose each action with the same probability, and learn nothing.
+
+    Args:
+        options: `intercept`, `scale`, `scaling` and `forget`, as `Policy` has them.
+
+    Example:
+        >>> agent = cb.Uniform().agent(0, cb.Network.path(2))
+        >>> agent.decide([[0.0], [1.0]]).mean is None  # it believes nothing
+        True
+    """
     refuse_kernel("Uniform", given, options, instead="KernelUCB(kernel)")
     return Policy(
         name="Uniform",

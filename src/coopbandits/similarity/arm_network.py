@@ -27,6 +27,12 @@ class ArmNetwork(ByContent):
             K_arm·K_z is np.kron(K_z, K_arm).
         arms: A; needed where the matrix does not say it.
         column: Where in a context the arm is.
+
+    Example:
+        >>> K_z, K_arm = np.ones((3, 3)), np.eye(2)
+        >>> alike = cb.similarity.ArmNetwork(np.kron(K_z, K_arm), arms=2)
+        >>> alike.matrix(cb.Network.path(3)).shape
+        (3, 3)
     """
 
     pairs: Array
@@ -68,7 +74,22 @@ class ArmNetwork(ByContent):
 def joint_kernel(
     kernel: Kernel, similarity: Given, network: Network, composition: Composition
 ) -> JointKernel:
-    """Make K of K_x and of a similarity that is given, perhaps a user's own."""
+    """Make K of K_x and of a similarity that is given, perhaps a user's own.
+
+    Args:
+        kernel: K_x.
+        similarity: K_z, or K_arm,network.
+        network: The agents.
+        composition: How they make one.
+
+    Example:
+        >>> from coopbandits.gp.compositions import Hadamard
+        >>> alone, network = cb.similarity.Alone(), cb.Network.path(2)
+        >>> K = cb.similarity.joint_kernel(cb.kernels.RBF(), alone, network, Hadamard())
+        >>> agents, X = np.array([0, 1]), np.zeros((2, 3))
+        >>> K(agents, X, agents, X).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
     K_z = network_kernel(similarity, network)
     if isinstance(similarity, ArmNetwork):
         return ArmJointKernel(

@@ -57,6 +57,13 @@ class Evidence:
             from the best groups on, everyone at once. K_z is one of several; beliefs are a mixture.
             With 0 there is one K_z, of groups that are found quickly. With more than 16 features
             only up to 24 agents are drawn, and the groups of many are found quickly.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.complete(4), clusters=[0, 0, 1, 1])
+        >>> policy = cb.EagerKernelUCB(cb.kernels.Linear(), similarity=cb.similarity.Evidence())
+        >>> worth = cb.play(problem, policy, rounds=30).similarity(30)
+        >>> bool(worth[0, 1] > worth[0, 2])  # 0 and 1 have one task, 2 another
+        True
     """
 
     noise: float | None = None

@@ -30,7 +30,12 @@ _PSD_TOLERANCE = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class Alone(ByBlocks):
-    """Nothing: K_z is the identity, and every agent learns from itself only."""
+    """Nothing: K_z is the identity, and every agent learns from itself only.
+
+    Example:
+        >>> cb.similarity.Alone().matrix(cb.Network.path(2)).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
 
     def blocks(self, network: Network) -> ClusterKernel:
         """Return the identity: a cluster for each agent."""
@@ -39,7 +44,12 @@ class Alone(ByBlocks):
 
 @dataclass(frozen=True, slots=True)
 class Same(ByBlocks):
-    """As much as my own: K_z is all ones, as if all agents had one reward function."""
+    """As much as my own: K_z is all ones, as if all agents had one reward function.
+
+    Example:
+        >>> cb.similarity.Same().matrix(cb.Network.path(2)).tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
+    """
 
     def blocks(self, network: Network) -> ClusterKernel:
         """Return all ones: one cluster."""
@@ -51,6 +61,19 @@ class Known(ByContent, ByBlocks):
     """A K_z that is given: as a matrix, or as network contexts z_v (V, d_z) and a kernel on them.
 
     Exactly one of `matrix=` and `contexts=` with `kernel=` is given.
+
+    Args:
+        contexts: (V, d_z) network contexts z_v.
+        kernel: Between them.
+        matrix: (V, V) K_z itself.
+
+    Example:
+        >>> z = [[0.0], [0.0], [9.0]]
+        >>> K_z = cb.similarity.Known(contexts=z, kernel=cb.kernels.RBF())
+        >>> K_z.matrix(cb.Network.path(3)).round(6).tolist()
+        [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+        >>> cb.similarity.Known(matrix=np.eye(3)) == cb.similarity.Known(matrix=np.eye(3))
+        True
     """
 
     K_z: Array
@@ -98,6 +121,10 @@ class LowRank(ByContent, ByBlocks):
     Args:
         loadings: U (V, r).
         own: δ, (V,) or one number for all; at least 0.
+
+    Example:
+        >>> cb.similarity.LowRank([[1.0], [0.5]], own=0.1).matrix(cb.Network.path(2)).tolist()
+        [[1.1, 0.5], [0.5, 0.35]]
     """
 
     U: Array
@@ -127,6 +154,11 @@ class Clusters(ByContent, ByBlocks):
     Args:
         labels: One for each agent, in the order of their numbers; or by name, {"north": "cold"}.
             By name there may be more than a network has, such as those of agents that join later.
+
+    Example:
+        >>> K_z = cb.similarity.Clusters(["cold", "warm", "cold"])
+        >>> K_z.matrix(cb.Network.path(3)).tolist()
+        [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
     """
 
     labels: IntArray

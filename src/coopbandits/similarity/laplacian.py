@@ -27,6 +27,16 @@ class Laplacian(ByBlocks):
     The kernel of GoB.Lin (ρ = 1). A small ρ binds neighbours tightly; a large one lets each agent
     stand alone. K_z(v, v) ≤ 1/ρ, so ρ ≥ 1 keeps K ≤ 1. Arcs of a directed network count as edges.
     `Laplacian.by_evidence()` learns ρ.
+
+    Args:
+        rho: ρ > 0.
+
+    Example:
+        >>> network = cb.Network.path(3)
+        >>> L = np.array([[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]])
+        >>> K_z = cb.similarity.Laplacian(rho=1.0).matrix(network)
+        >>> bool(np.allclose(K_z @ (L + np.eye(3)), np.eye(3)))
+        True
     """
 
     rho: float = 1.0
@@ -62,6 +72,18 @@ class LearntLaplacian:
     Scaled, so that ρ says how alike neighbours are and not how large rewards are. Each agent weighs
     every ρ by the rewards it has heard of, exactly: a factor of order N·m for N agents heard from
     and m features, for each ρ.
+
+    Args:
+        rhos: The ρ to choose from.
+        noise: σ of the rewards, where it is known; learnt otherwise.
+        features: The basis that stands for K_x; exact for linear kernels, Fourier(64) otherwise.
+        refresh: "growing" (early on each time, then at each `growth`-fold number of observations)
+            or "every round".
+        growth: See `refresh`.
+
+    Example:
+        >>> cb.similarity.Laplacian.by_evidence([0.1, 1.0, 10.0]).rhos
+        (0.1, 1.0, 10.0)
     """
 
     rhos: tuple[float, ...]

@@ -42,6 +42,10 @@ class Learned:
         refresh: "growing" (early on each time, then at each `growth`-fold number of observations)
             or "every round".
         growth: See `refresh`.
+
+    Example:
+        >>> cb.EagerKernelUCB(cb.kernels.Linear(), similarity=cb.similarity.Learned(rank=2)).ttl
+        1
     """
 
     rank: int = 3

@@ -22,6 +22,11 @@ class Loadings:
         delta: (H, N).
         view: (H,) whose hypothesis each is, in order; unless given, each view has one.
         weight: (H,) how likely each is, relative to the others of its view.
+
+    Example:
+        >>> loadings = cb.similarity.Loadings(np.ones((1, 2, 1)), np.full((1, 2), 0.5))
+        >>> loadings.matrix.tolist()
+        [[[1.5, 1.0], [1.0, 1.5]]]
     """
 
     U: Array

@@ -62,6 +62,11 @@ class MeanEmbedding:
             x̃ = (Ψ̂_v at that time, x) as the paper's text has it. Then nothing is ever estimated
             again, and an agent's own past, made under earlier embeddings, is discounted too.
         growth: See `refresh`.
+
+    Example:
+        >>> similarity = cb.similarity.MeanEmbedding(bandwidth=0.5, sample="offered")
+        >>> cb.CoopKernelUCB(cb.kernels.RBF(), similarity=similarity).similarity.bandwidth
+        0.5
     """
 
     bandwidth: float | str = 1.0

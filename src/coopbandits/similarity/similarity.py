@@ -51,6 +51,13 @@ class Given(Protocol):
 
     One that also has `blocks(network)`, which returns a `NetworkKernel`, is asked for that alone:
     then no array of V × V numbers is made.
+
+    Example:
+        >>> class Halves:
+        ...     def matrix(self, network):
+        ...         return 0.5 + 0.5 * np.eye(len(network))
+        >>> isinstance(Halves(), cb.similarity.Given)
+        True
     """
 
     def matrix(self, network: Network) -> Array:
@@ -72,7 +79,12 @@ class ByBlocks(Protocol):
 
 @runtime_checkable
 class Learnt(Protocol):
-    """A K_z that is learnt from what arrives."""
+    """A K_z that is learnt from what arrives.
+
+    Example:
+        >>> isinstance(cb.similarity.Evidence(), cb.similarity.Learnt)
+        True
+    """
 
     @property
     def refresh(self) -> str:
@@ -113,6 +125,11 @@ class Views:
         me: (B,) the column of the agent itself, heard or not.
         table: (P, p) sums of what was heard from one agent; a row of 0 where nothing was.
         index: (B, N) which row of the table each is.
+
+    Example:
+        >>> views = cb.similarity.Views.apart(np.array([[0, 1]]), np.array([0]), np.ones((1, 2, 3)))
+        >>> views.others.tolist()
+        [[False, True]]
     """
 
     agents: IntArray
@@ -177,7 +194,13 @@ class Views:
 
 @runtime_checkable
 class Learner(Protocol):
-    """Learns K_z; holds no state."""
+    """Learns K_z; holds no state.
+
+    Example:
+        >>> learner = cb.similarity.Learned().learner(cb.kernels.Linear(), cb.Network.path(2))
+        >>> isinstance(learner, cb.similarity.Learner), learner.attached(3)
+        (True, 0)
+    """
 
     def attached(self, dim: int) -> int:
         """How many numbers k go with a context of d numbers in a message."""
@@ -272,7 +295,17 @@ def _alone(B: int, N: int) -> Loadings:
 
 
 def network_kernel(similarity: Any, network: Network) -> NetworkKernel:
-    """Ask a similarity, perhaps a user's own, for its K_z of a network, and check it."""
+    """Ask a similarity, perhaps a user's own, for its K_z of a network, and check it.
+
+    Args:
+        similarity: What was given as one.
+        network: The agents.
+
+    Example:
+        >>> kernel = cb.similarity.network_kernel(cb.similarity.Same(), cb.Network.path(3))
+        >>> kernel.block(np.array([0]), np.array([1, 2])).tolist()
+        [[1.0, 1.0]]
+    """
     if hasattr(similarity, "blocks") and not isinstance(similarity, type):
         kernel = similarity.blocks(as_network(network))
         if not isinstance(kernel, NetworkKernel) or len(kernel) != len(network):
@@ -285,7 +318,16 @@ def network_kernel(similarity: Any, network: Network) -> NetworkKernel:
 
 
 def similarity_matrix(similarity: Any, network: Network) -> Array:
-    """Ask a similarity, perhaps a user's own, for all of its K_z, and check it: (V, V)."""
+    """Ask a similarity, perhaps a user's own, for all of its K_z, and check it: (V, V).
+
+    Args:
+        similarity: What was given as one.
+        network: The agents.
+
+    Example:
+        >>> cb.similarity.similarity_matrix(cb.similarity.Alone(), cb.Network.path(2)).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
     if not isinstance(similarity, Given) or isinstance(similarity, type):
         raise SimilarityError(
             f"{short(similarity)} is no similarity; expected a value such as those of "
@@ -295,7 +337,16 @@ def similarity_matrix(similarity: Any, network: Network) -> Array:
 
 
 def as_similarity(K_z: object, agents: int | None = None) -> Array:
-    """Check that a K_z is a finite symmetric matrix, for as many agents as there are."""
+    """Check that a K_z is a finite symmetric matrix, for as many agents as there are.
+
+    Args:
+        K_z: What was given as one.
+        agents: V, if it is known.
+
+    Example:
+        >>> cb.similarity.as_similarity([[1, 0], [0, 1]], agents=2).dtype
+        dtype('float64')
+    """
     matrix = as_floats(K_z, "K_z")
     agents = None if agents is None else as_count(agents, "agents")
     expected = ("V", "V") if agents is None else (agents, agents)
