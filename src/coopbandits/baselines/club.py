@@ -52,6 +52,11 @@ class CLUB(Named):
     Deviation from the paper: it serves one user in a step. Here a round serves all V agents, in
     turn (then t, estimates and edges move on with every step, as printed) or at once (then with
     every round). Whoever knows nothing chooses at random; λ is 1 there.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.complete(4))
+        >>> cb.play(problem, cb.CLUB(alpha_2=2.0), rounds=5).regret.shape
+        (5, 4)
     """
 
     alpha: float = 1.0

@@ -39,6 +39,11 @@ class ConsensusUCB(Named):
     goes through them from a first one drawn at random. An arm that an agent has lost sight of
     (n̂ = 0, which κ = 1 allows) is pulled next. Each component of the network is one of its own,
     with its own V and d_max. Their f(t) is √ln t.
+
+    Example:
+        >>> problem = cb.problems.fully_cooperative(cb.Network.path(4))
+        >>> cb.play(problem, cb.ConsensusUCB(noise=0.1), rounds=5).regret.shape
+        (5, 4)
     """
 
     noise: float = 1.0

@@ -51,6 +51,11 @@ class DisKernelUCB(Named):
         gain: Υ; if not given (d/2)·ln(1 + VT/(dλ)), the bound for the linear kernel and contexts
             of norm 1, and for other kernels a rule of thumb.
         name: What tables and figures call it.
+
+    Example:
+        >>> problem = cb.problems.fully_cooperative(cb.Network.path(4))
+        >>> cb.play(problem, cb.DisKernelUCB(cb.kernels.RBF(), eta=1.0), rounds=5).regret.shape
+        (5, 4)
     """
 
     kernel: Kernel = field(kw_only=False)

@@ -61,6 +61,11 @@ class HLinUCB(Named):
             if not given.
         keep: Go on after τ with what one has seen oneself, not anew.
         name: What tables and figures call it.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.path(4))
+        >>> cb.play(problem, cb.HLinUCB(dissimilarity=0.1), rounds=5).regret.shape
+        (5, 4)
     """
 
     dissimilarity: float

@@ -48,6 +48,11 @@ class SupKernelUCB(Named):
         delta: δ.
         eta: η, for a width that guarantees nothing.
         name: What tables and figures call it.
+
+    Example:
+        >>> problem = cb.problems.fully_cooperative(cb.Network.path(4))
+        >>> cb.play(problem, cb.SupKernelUCB(cb.kernels.RBF()), rounds=5).regret.shape
+        (5, 4)
     """
 
     kernel: Kernel = field(kw_only=False)

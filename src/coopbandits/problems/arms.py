@@ -49,6 +49,11 @@ def arms(
         norm: B.
         support: How many augmented contexts F is made of.
         seed: Of F and the z_v. (Contexts and noise come from the seed of `play`.)
+
+    Example:
+        >>> offer = cb.problems.arms(cb.Network.path(2), arms=3, dim=4).round(1, seed=0)
+        >>> offer.contexts[:, 0].tolist()
+        [0.0, 1.0, 2.0, 0.0, 1.0, 2.0]
     """
     V, A, d = len(as_network(network)), as_count(arms, "arms"), as_count(dim, "dim")
     rng, count = structure_rng(as_seed(seed)), as_count(support, "support")

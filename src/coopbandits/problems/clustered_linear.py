@@ -46,6 +46,13 @@ def clustered_linear(
     Deviation from the paper: setup 1 says that the clusters are the independent sets of G_γ. Their
     members could never hear each other within γ, against its own motivation, so "centres" is the
     default.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.path(3), clusters=[0, 0, 1], dim=4)
+        >>> problem.similarity == cb.similarity.Clusters([0, 0, 1])
+        True
+        >>> problem.round(1, seed=0).contexts.shape  # three agents, eight actions each
+        (24, 4)
     """
     as_network(network)
     gamma, d = as_count(ttl, "ttl"), as_count(dim, "dim")

@@ -53,6 +53,11 @@ class ContinuumRound:
         expected: f: agents (N,), contexts (N, d) -> (N,).
         noise: The law of rewards.
         key: What the round's noise is drawn from: seed and round.
+
+    Example:
+        >>> problem = cb.problems.continuum(cb.Network.path(2), cb.Box([0.0], [1.0]), support=5)
+        >>> len(problem.offer(1, seed=0).sets)
+        2
     """
 
     sets: tuple[DecisionSet, ...]
@@ -100,6 +105,11 @@ class Continuum:
         kernel: The true K_x, where there is one.
         norm: The norm B of F in the RKHS of K, where it is known.
         dim: How many numbers a context has, where that is settled before sets are drawn.
+
+    Example:
+        >>> problem = cb.problems.continuum(cb.Network.path(2), cb.Box([0.0], [1.0]), support=5)
+        >>> problem.kernel
+        RBF(lengthscale=1.0)
     """
 
     name: str
@@ -178,6 +188,13 @@ def continuum(
         compose: How K_z and K_x make K.
         tolerance: By how much regret may be too large in a round, in parts of B.
         seed: Of F and the z_v. (Noise comes from the seed of `play`.)
+
+    Example:
+        >>> box = cb.Box([0.0], [1.0])
+        >>> problem = cb.problems.continuum(cb.Network.path(2), box, support=5)
+        >>> run = cb.play(problem, cb.KernelUCB(cb.kernels.RBF()), rounds=2)
+        >>> run.contexts.shape, bool((run.regret >= 0).all())
+        ((2, 2, 1), True)
     """
     as_network(network)
     rng, V = structure_rng(as_seed(seed)), len(network)
@@ -253,6 +270,13 @@ def continuum_functions(
         similarity: The true K_z, if it is known, for comparisons.
         tolerance: With `lipschitz`, by how much regret may be too large in a round, in parts of
             L times the set's largest side.
+
+    Example:
+        >>> problem = cb.problems.continuum_functions(
+        ...     cb.Network.path(2), [lambda X: X[:, 0]] * 2, cb.Box([0.0], [1.0]), best=[1.0, 1.0]
+        ... )
+        >>> problem.offer(1, seed=0).best.tolist()
+        [1.0, 1.0]
     """
     as_network(network)
     check_truth(similarity)

@@ -46,6 +46,11 @@ def fully_cooperative(
         norm: B.
         support: How many contexts f is made of.
         seed: Of f and D.
+
+    Example:
+        >>> offer = cb.problems.fully_cooperative(cb.Network.path(2), actions=3).round(1, seed=0)
+        >>> bool((offer.expected[:3] == offer.expected[3:]).all())  # one function for both
+        True
     """
     as_network(network)
     rng, count = structure_rng(as_seed(seed)), as_count(support, "support")

@@ -32,6 +32,16 @@ def functions(
             returns contexts (K, d). K may differ from call to call, d may not.
         noise: A number for Gaussian noise, or a law.
         similarity: The true K_z, if it is known, for comparisons.
+
+    Example:
+        >>> problem = cb.problems.functions(
+        ...     cb.Network.path(2),
+        ...     [lambda X: X[:, 0], lambda X: -X[:, 0]],
+        ...     lambda t, v, rng: rng.uniform(size=(5, 1)),
+        ... )
+        >>> offer = problem.round(1, seed=0)
+        >>> bool((offer.expected[offer.agents == 1] <= 0).all())
+        True
     """
     as_network(network)
     check_truth(similarity)

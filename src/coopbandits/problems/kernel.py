@@ -43,6 +43,11 @@ def kernel(
         support: How many augmented contexts x̃_i F is made of.
         compose: How K_z and K_x make K.
         seed: Of F and the z_v. (Contexts and noise come from the seed of `play`.)
+
+    Example:
+        >>> problem = cb.problems.kernel(cb.Network.path(3), kernel=cb.kernels.RBF(0.5), norm=2.0)
+        >>> problem.kernel, problem.norm
+        (RBF(lengthscale=0.5), 2.0)
     """
     as_network(network)
     rng, d = structure_rng(as_seed(seed)), as_count(dim, "dim")

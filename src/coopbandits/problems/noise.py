@@ -15,7 +15,12 @@ from coopbandits.errors import ParameterError
 
 @runtime_checkable
 class Noise(Protocol):
-    """A law of rewards around their expectation."""
+    """A law of rewards around their expectation.
+
+    Example:
+        >>> isinstance(cb.problems.Gaussian(0.1), cb.problems.Noise)
+        True
+    """
 
     @property
     def scale(self) -> float:
@@ -29,7 +34,16 @@ class Noise(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
-    """y = f + ε, ε normal with standard deviation `scale`."""
+    """y = f + ε, ε normal with standard deviation `scale`.
+
+    Args:
+        scale: R.
+
+    Example:
+        >>> f = np.array([1.0, 2.0])
+        >>> cb.problems.Gaussian(0.0).rewards(f, np.random.default_rng(0)).tolist()
+        [1.0, 2.0]
+    """
 
     scale: float = 0.1
 
@@ -43,7 +57,16 @@ class Gaussian:
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """y = f + ε, ε uniform on [−scale, scale], which is `scale`-sub-Gaussian."""
+    """y = f + ε, ε uniform on [−scale, scale], which is `scale`-sub-Gaussian.
+
+    Args:
+        scale: R.
+
+    Example:
+        >>> y = cb.problems.Uniform(0.1).rewards(np.zeros(100), np.random.default_rng(0))
+        >>> bool((np.abs(y) <= 0.1).all())
+        True
+    """
 
     scale: float = 0.1
 
@@ -57,7 +80,12 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class Bernoulli:
-    """y = 1 with probability f, else 0: clicks and conversions. Needs f within [0, 1]."""
+    """y = 1 with probability f, else 0: clicks and conversions. Needs f within [0, 1].
+
+    Example:
+        >>> cb.problems.Bernoulli().rewards(np.array([0.0, 1.0]), np.random.default_rng(0)).tolist()
+        [0.0, 1.0]
+    """
 
     @property
     def scale(self) -> float:

@@ -42,6 +42,12 @@ class Optimum:
         value: The function there.
         upper: What the function exceeds nowhere on the set, up to rounding.
         parts: How many parts of the set were looked at.
+
+    Example:
+        >>> problem = cb.problems.continuum(cb.Network.path(2), cb.Box([0.0], [1.0]), support=5)
+        >>> found = problem.best(0, cb.Box([0.0], [1.0]))
+        >>> found.value <= found.upper
+        True
     """
 
     point: Array

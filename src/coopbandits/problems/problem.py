@@ -29,6 +29,12 @@ class Round:
         rewards: (N,) what pulling each action brings, noise included.
         sizes: (V,) how many actions each agent has.
         starts: (V,) the first row of each agent.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.path(2), actions=3, dim=4)
+        >>> offer = problem.round(1, seed=0)
+        >>> offer.agents.tolist(), offer.contexts.shape
+        ([0, 0, 0, 1, 1, 1], (6, 4))
     """
 
     agents: IntArray
@@ -87,7 +93,12 @@ class Round:
 
 @runtime_checkable
 class Problem(Protocol):
-    """What agents face."""
+    """What agents face.
+
+    Example:
+        >>> isinstance(cb.problems.clustered_linear(cb.Network.path(2)), cb.problems.Problem)
+        True
+    """
 
     @property
     def network(self) -> Network:
@@ -110,12 +121,18 @@ class Simulated:
 
     Attributes:
         name: What tables and figures call it.
+        network: The agents.
         draw: Draws the decision sets of round t: (t, rng) -> agents (N,), contexts (N, d).
         expected: f: agents (N,), contexts (N, d) -> (N,).
         noise: The law of rewards.
         similarity: The true K_z, where there is one.
         kernel: The true K_x, where there is one.
         norm: The norm B of F in the RKHS of K = K_z ⊙ K_x, where it is known.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.path(2), noise=0.2)
+        >>> problem.noise, problem.kernel
+        (Gaussian(scale=0.2), Linear(lengthscale=1.0))
     """
 
     name: str

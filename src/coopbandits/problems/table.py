@@ -18,7 +18,19 @@ Nested = npt.NDArray[Any] | Sequence[Sequence[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A problem of recorded rounds. Made by `table`."""
+    """A problem of recorded rounds. Made by `table`.
+
+    Args:
+        network: The agents.
+        rounds: What was offered in each, and what it brought.
+        similarity: The true K_z, if it is known.
+        name: What tables and figures call it.
+
+    Example:
+        >>> contexts, rewards = np.ones((5, 2, 3, 4)), np.zeros((5, 2, 3))
+        >>> cb.problems.table(cb.Network.path(2), contexts, rewards).horizon
+        5
+    """
 
     network: Network
     rounds: tuple[Round, ...]
@@ -61,6 +73,12 @@ def table(
         expected: As rewards, their expectations: regret is measured against them. Without them it
             is measured against the rewards, and includes noise that no policy can foresee.
         similarity: The true K_z, if it is known, for comparisons.
+
+    Example:
+        >>> contexts, rewards = np.ones((5, 2, 3, 4)), np.zeros((5, 2, 3))
+        >>> problem = cb.problems.table(cb.Network.path(2), contexts, rewards)
+        >>> cb.play(problem, cb.LinUCB(), rounds=5).regret.sum().item()
+        0.0
     """
     as_network(network)
     check_truth(similarity)

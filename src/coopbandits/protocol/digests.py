@@ -47,6 +47,13 @@ class Digest:
         sums: (2 + m + m(m + 1)/2,) n, q, b and half of S.
         summaries: (p,) what K_z is learnt from; empty where it is given.
         ttl: The hops it has left.
+
+    Example:
+        >>> policy = cb.NaiveCooperation(say=cb.say.Sums())
+        >>> agent = policy.agent(0, cb.Network.path(2))
+        >>> [digest] = agent.reward(agent.decide(np.eye(2)).id, 1.0)
+        >>> digest.origin, len(digest.sums)  # n, q, two of b, three of S
+        (0, 7)
     """
 
     round: int

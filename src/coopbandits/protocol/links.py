@@ -35,7 +35,12 @@ _LONGEST = 2**31
 
 @runtime_checkable
 class Delay(Protocol):
-    """By how many rounds are messages late?"""
+    """By how many rounds are messages late?
+
+    Example:
+        >>> isinstance(cb.links.Constant(2), cb.links.Delay)
+        True
+    """
 
     def rounds(self, uniform: Array) -> IntArray:
         """Return the rounds for each link, [from, to], given numbers from [0, 1): (V, V)."""
@@ -44,7 +49,15 @@ class Delay(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Always by the same number of rounds."""
+    """Always by the same number of rounds.
+
+    Args:
+        count: Rounds, at least 0.
+
+    Example:
+        >>> cb.links.Constant(2).rounds(np.zeros((2, 2))).tolist()
+        [[2, 2], [2, 2]]
+    """
 
     count: int
 
@@ -58,7 +71,16 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """By `low` to `high` rounds, each with the same probability."""
+    """By `low` to `high` rounds, each with the same probability.
+
+    Args:
+        low: Rounds, at least 0.
+        high: Rounds, at least `low`.
+
+    Example:
+        >>> cb.links.Between(1, 3).rounds(np.array([[0.0, 0.5, 0.99]])).tolist()
+        [[1, 2, 3]]
+    """
 
     low: int
     high: int
@@ -77,6 +99,13 @@ class Geometric:
     """By 0, 1, 2, … rounds; in each round a message that waits gets through with probability p.
 
     p = 1/(1 + mean): most come soon, a few very late.
+
+    Args:
+        mean: Of the rounds; at least 0.
+
+    Example:
+        >>> bool((cb.links.Geometric(mean=2.0).rounds(np.array([[0.0, 0.9]])) >= 0).all())
+        True
     """
 
     mean: float
@@ -97,7 +126,15 @@ class Geometric:
 
 @dataclass(frozen=True, eq=False, init=False)
 class PerLink:
-    """By a fixed number of rounds for each link: [from, to] of a (V, V) table."""
+    """By a fixed number of rounds for each link: [from, to] of a (V, V) table.
+
+    Args:
+        table: (V, V) rounds.
+
+    Example:
+        >>> cb.links.PerLink([[0, 3], [1, 0]]).rounds(np.zeros((2, 2))).tolist()
+        [[0, 3], [1, 0]]
+    """
 
     table: IntArray
 
@@ -138,6 +175,12 @@ class Links:
             joins in round 9 is away from 1 to 8, one that leaves after round 20 from (21, None).
         forgets: Whether agents that were away come back with an empty memory; else with what they
             knew.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.path(3))
+        >>> links = cb.Links(down={(0, 1): (1, 2)})  # in rounds 1 and 2
+        >>> cb.play(problem, cb.NaiveCooperation(), rounds=3, links=links).lost.tolist()
+        [2, 2, 0]
     """
 
     loss: float = 0.0

@@ -73,6 +73,19 @@ class Message:
     """One observation on its way: ⟨t, v, x̃, y⟩ and the hops it has left.
 
     Nothing is checked here: a peer's message is checked where it is received.
+
+    Args:
+        round: In which its origin observed it.
+        origin: Who did.
+        context: (d,) x.
+        reward: y.
+        ttl: The hops it has left.
+        attached: (k,) what a similarity that is learnt sends along; nothing, unless it does.
+
+    Example:
+        >>> message = cb.Message(round=1, origin=0, context=np.ones(2), reward=0.5, ttl=1)
+        >>> cb.Message.from_bytes(message.to_bytes()).reward
+        0.5
     """
 
     round: int

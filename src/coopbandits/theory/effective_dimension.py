@@ -16,7 +16,16 @@ from coopbandits.theory.matrices import eigenvalues
 
 
 def effective_dimension(K: object, *, ridge: float = 1.0) -> float:
-    """Return d_eff = tr K(K + λI)⁻¹ of observations with Gram matrix K: (n, n)."""
+    """Return d_eff = tr K(K + λI)⁻¹ of observations with Gram matrix K: (n, n).
+
+    Args:
+        K: (n, n) the Gram matrix.
+        ridge: λ.
+
+    Example:
+        >>> round(cb.theory.effective_dimension(np.eye(4)), 6)  # 1/(1 + λ) of each
+        2.0
+    """
     mu = eigenvalues(K)
     return float((mu / (mu + as_positive(ridge, "ridge"))).sum())
 
@@ -28,6 +37,10 @@ def valko_dimension(K: object, *, ridge: float = 1.0, rounds: int | None = None)
         K: (n, n).
         ridge: λ.
         rounds: T; n if not given.
+
+    Example:
+        >>> cb.theory.valko_dimension(np.diag([5.0, 0.0, 0.0]), rounds=100)
+        1
     """
     mu = eigenvalues(K)
     T = as_count(len(mu) if rounds is None else rounds, "rounds")

@@ -37,6 +37,11 @@ def spectral_embedding(network: Network, dim: int = 2, *, unit: bool = False) ->
 
     Returns:
         (V, d_z), read-only.
+
+    Example:
+        >>> z = cb.theory.spectral_embedding(cb.Network.path(4), dim=2)
+        >>> z.shape, bool(np.allclose(z.T @ z, 4 * np.eye(2)))
+        ((4, 2), True)
     """
     V = len(as_network(network))
     d, unit = as_count(dim, "dim"), as_flag(unit, "unit")

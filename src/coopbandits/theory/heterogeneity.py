@@ -27,6 +27,14 @@ def heterogeneity(K_z: object, *, tolerance: float | None = None) -> int:
     Counted are eigenvalues above `tolerance` times the largest; V·2⁻⁵² if not given, below which
     rounding alone makes them. A kernel such as RBF has full rank at any different contexts, with
     eigenvalues that fall fast: there a larger tolerance says how many directions matter.
+
+    Args:
+        K_z: (V, V).
+        tolerance: See above.
+
+    Example:
+        >>> cb.theory.heterogeneity(np.ones((5, 5))), cb.theory.heterogeneity(np.eye(5))
+        (1, 5)
     """
     mu = eigenvalues(K_z, "K_z")
     least = len(mu) * np.finfo(np.float64).eps if tolerance is None else tolerance
@@ -36,7 +44,17 @@ def heterogeneity(K_z: object, *, tolerance: float | None = None) -> int:
 def clique_heterogeneity(
     K_z: object, cover: CliqueCover, *, tolerance: float | None = None
 ) -> tuple[int, ...]:
-    """Return the rank of K_z within each clique: what Corollary 1 needs for Coop-KernelUCB."""
+    """Return the rank of K_z within each clique: what Corollary 1 needs for Coop-KernelUCB.
+
+    Args:
+        K_z: (V, V).
+        cover: The cliques.
+        tolerance: As in `heterogeneity`.
+
+    Example:
+        >>> cb.theory.clique_heterogeneity(np.eye(4), cb.Network.path(4).clique_cover(1))
+        (2, 2)
+    """
     matrix, cover = as_gram(K_z, "K_z"), _as_cover(cover)
     if len(matrix) != len(cover.labels):
         raise SimilarityError(
@@ -52,6 +70,13 @@ def clique_heterogeneity_bound(cover: CliqueCover) -> int:
 
     It holds within each clique, where rank K_z ≤ |C| ≤ |C|². It does not bound the rank among all
     agents: V agents without edges and the identity as K_z have rank V, and max |C|² = 1.
+
+    Args:
+        cover: The cliques.
+
+    Example:
+        >>> cb.theory.clique_heterogeneity_bound(cb.Network.path(4).clique_cover(1))
+        4
     """
     return max(len(clique) for clique in _as_cover(cover).cliques) ** 2
 
@@ -61,6 +86,15 @@ def rank_bound(compose: str | Composition, rank_z: int, rank_x: int) -> int:
 
     Hadamard: rank K_z·rank K_x. Sum: rank K_z + rank K_x. Kronecker: rank K_z·rank K_x, and that
     is the rank of the whole grid of agents and contexts.
+
+    Args:
+        compose: How K_z and K_x make K.
+        rank_z: The rank of K_z.
+        rank_x: The rank of K_x.
+
+    Example:
+        >>> cb.theory.rank_bound("hadamard", 2, 3), cb.theory.rank_bound("sum", 2, 3)
+        (6, 5)
     """
     z, x = as_count(rank_z, "rank_z", least=0), as_count(rank_x, "rank_x", least=0)
     joint = _known(compose)
@@ -88,6 +122,10 @@ def composed_logdet_bound(
         count: n.
         ridge: λ.
         largest: κ_z, the most that K_z(v, v) is.
+
+    Example:
+        >>> cb.theory.composed_logdet_bound("hadamard", rank=3, action_logdet=2.0, count=10)
+        6.0
     """
     r, n = as_count(rank, "rank"), as_count(count, "count")
     L, lam = as_not_negative(action_logdet, "action_logdet"), as_positive(ridge, "ridge")
@@ -102,6 +140,14 @@ def independent_arms_factor(K_arm: object, *, tolerance: float | None = None) ->
 
     K_arm (K, K) says how alike the arms are. K_arm ⊙ K_z ⊙ K_x raises log det(I + K/λ), and so w√L,
     by at most rank K_arm, which is no more than the paper's factor.
+
+    Args:
+        K_arm: (K, K).
+        tolerance: As in `heterogeneity`.
+
+    Example:
+        >>> round(cb.theory.independent_arms_factor(np.eye(4)), 6)
+        4.0
     """
     matrix: Array = as_gram(K_arm, "K_arm")
     rank = heterogeneity(matrix, tolerance=tolerance)

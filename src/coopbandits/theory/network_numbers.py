@@ -11,7 +11,16 @@ from coopbandits.network.centres import bounded_independent_set
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A whole number that is hard to compute: at least `least`, at most `most`."""
+    """A whole number that is hard to compute: at least `least`, at most `most`.
+
+    Attributes:
+        least: A bound from below.
+        most: A bound from above.
+
+    Example:
+        >>> cb.theory.independence_number(cb.Network.path(5), 1)
+        Between(least=3, most=3)
+    """
 
     least: int
     most: int
@@ -27,6 +36,14 @@ def clique_cover_number(network: Network, ttl: int) -> Between:
 
     `most` is the cover that Coop-KernelUCB uses, so the number that its bound holds. On a path
     χ̄ = ⌈V/(γ+1)⌉ (the paper prints ⌈V/γ⌉).
+
+    Args:
+        network: The agents.
+        ttl: γ.
+
+    Example:
+        >>> cb.theory.clique_cover_number(cb.Network.path(6), 2)
+        Between(least=2, most=2)
     """
     cover = as_network(network).clique_cover(ttl)
     return Between(cover.lower_bound, len(cover.cliques))
@@ -37,6 +54,14 @@ def independence_number(network: Network, ttl: int) -> Between:
 
     Dist-KernelUCB's centres are such agents, so there are at most α of them. No two of them share a
     clique, so α ≤ χ̄.
+
+    Args:
+        network: The agents.
+        ttl: γ.
+
+    Example:
+        >>> cb.theory.independence_number(cb.Network.path(6), 2)
+        Between(least=2, most=2)
     """
     gamma = as_count(ttl, "ttl")
     cliques = clique_cover_number(network, gamma).most

@@ -158,6 +158,12 @@ class RunGains:
         groups: The agents of each group.
         gains: (T, G) the information gain ½ log det(I + K/λ) of each group's observations up to
             each round.
+
+    Example:
+        >>> problem, policy = cb.problems.clustered_linear(cb.Network.path(4)), cb.OFUL()
+        >>> run = cb.play(problem, policy, rounds=5)
+        >>> cb.theory.run_gains(problem, policy, run).groups
+        ((0, 1), (2, 3))
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -180,6 +186,13 @@ def run_gains(
         run: What `play` returned.
         seed: What `play` was given.
         of: "agents", "cliques" of the clique cover of G_γ, "neighbourhoods" N_γ(v), or "all".
+
+    Example:
+        >>> problem, policy = cb.problems.clustered_linear(cb.Network.path(4)), cb.OFUL()
+        >>> run = cb.play(problem, policy, rounds=5)
+        >>> gains = cb.theory.run_gains(problem, policy, run, of="agents").gains
+        >>> gains.shape, bool((np.diff(gains, axis=0) >= 0).all())
+        ((5, 4), True)
     """
     of = as_choice(of, "of", ("agents", "cliques", "neighbourhoods", "all"))
     found = observed(problem, policy, run, seed=seed)

@@ -31,6 +31,12 @@ def gain_bound(
         tail: δ, the most that the rest has at one context; 0 where the kernel has rank D.
         ridge: λ.
         largest: κ, the most that K(x̃, x̃) may be.
+
+    Example:
+        >>> X = np.eye(3)[[0, 1, 2, 0, 1, 2]]
+        >>> bound = cb.theory.gain_bound(6, rank=3)
+        >>> bool(cb.theory.information_gain(X @ X.T) <= bound + 1e-12)
+        True
     """
     n, lam = as_count(count, "count", least=0), as_positive(ridge, "ridge")
     D, kappa = min(as_count(rank, "rank"), n), as_not_negative(largest, "largest")
@@ -50,6 +56,17 @@ def gain_rate(kernel: Kernel, count: int, *, dim: int, source: str = "vakili") -
     | Matérn ν | n^(d/(2ν+d))·(ln n)^(2ν/(2ν+d)) | n^(d(d+1)/(2ν+d(d+1)))·ln n |
 
     Only ratios at different n mean anything. Contexts lie in a compact set of R^d.
+
+    Args:
+        kernel: K_x: `Linear`, `RBF` or `Matern`.
+        count: n.
+        dim: d.
+        source: "vakili" or "srinivas".
+
+    Example:
+        >>> linear = cb.kernels.Linear()
+        >>> bool(np.isclose(cb.theory.gain_rate(linear, 100, dim=3), 3 * np.log(100)))
+        True
     """
     n, d = as_count(count, "count"), as_count(dim, "dim")
     source = as_choice(source, "source", ("vakili", "srinivas"))

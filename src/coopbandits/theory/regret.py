@@ -42,6 +42,11 @@ class RegretBound:
         learning: 2wΣσ over rounds in which what is known grows steadily.
         surprising: What rounds may cost in which it grows by leaps.
         first: What rounds may cost before anything is known (or a centre is heard).
+
+    Example:
+        >>> bound = cb.theory.theorem_1(logdet=2.0, cliques=1, agents=4, rounds=100)
+        >>> bound.total == bound.learning + bound.surprising + bound.first == 4 * bound.per_agent
+        True
     """
 
     agents: int
@@ -159,6 +164,13 @@ def theorem_1(*, logdet: float, cliques: int, **setting: Unpack[Keywords]) -> Re
         cliques: χ̄(G_γ), or the size of the cover in use.
         **setting: agents, rounds, ttl=1, norm=1, noise=1, delta=0.05, ridge=1, largest=1, as
             `Setting` has them.
+
+    Example:
+        >>> few, many = (
+        ...     cb.theory.theorem_1(logdet=2.0, cliques=n, agents=10, rounds=100) for n in (1, 5)
+        ... )
+        >>> few.total < many.total
+        True
     """
     given, chi = Setting(**setting), as_count(cliques, "cliques")
     V = given.agents
@@ -180,6 +192,12 @@ def corollary_1(
         heterogeneity: Υ_z, at least the rank of K_z within each clique.
         cliques: As in `theorem_1`.
         **setting: As in `theorem_1`.
+
+    Example:
+        >>> setting = dict(cliques=2, agents=10, rounds=100)
+        >>> one = cb.theory.corollary_1(action_logdet=2.0, heterogeneity=3, **setting)
+        >>> one == cb.theory.theorem_1(logdet=6.0, **setting)
+        True
     """
     L = as_not_negative(action_logdet, "action_logdet")
     rank = as_count(heterogeneity, "heterogeneity")
@@ -194,6 +212,13 @@ def theorem_2(*, logdet: float, centres: int, **setting: Unpack[Keywords]) -> Re
             once for itself and once for each follower; Υ̂_T^D in the paper.
         centres: How many there are; at most α(G_γ).
         **setting: As in `theorem_1`.
+
+    Example:
+        >>> few, many = (
+        ...     cb.theory.theorem_2(logdet=2.0, centres=n, agents=10, rounds=100) for n in (1, 5)
+        ... )
+        >>> few.total < many.total
+        True
     """
     given, alpha = Setting(**setting), as_count(centres, "centres")
     V = given.agents
@@ -218,6 +243,16 @@ def individual_regret(
         followers: How many follow the centre.
         distance: From the agent to its centre; 0 for the centre itself.
         **setting: As in `theorem_1`.
+
+    Example:
+        >>> near, far = (
+        ...     cb.theory.individual_regret(
+        ...         logdet=2.0, followers=3, distance=d, agents=10, rounds=100, ttl=2
+        ...     )
+        ...     for d in (1, 2)
+        ... )
+        >>> near.total < far.total
+        True
     """
     given, n = Setting(**setting), 1 + as_count(followers, "followers", least=0)
     d, gamma = as_count(distance, "distance", least=0), given.ttl

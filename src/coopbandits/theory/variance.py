@@ -83,6 +83,11 @@ def variance_bound(
         ridge: λ.
         largest: κ, the most that K(x̃, x̃) may be.
         rounds: T, if known: Σσ² ≤ nTκ whatever L is.
+
+    Example:
+        >>> one, two = (cb.theory.variance_bound(3.0, agents=n) for n in (1, 2))
+        >>> one < two
+        True
     """
     L, n, D = (
         as_not_negative(logdet, "logdet"),
