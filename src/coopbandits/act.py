@@ -36,7 +36,12 @@ Number = TypeVar("Number", float, Array)
 
 @runtime_checkable
 class Act(Protocol):
-    """An answer to: how do I act?"""
+    """An answer to: how do I act?
+
+    Example:
+        >>> isinstance(cb.act.UpperBound(), cb.act.Act)
+        True
+    """
 
     @property
     def judges(self) -> bool:
@@ -74,7 +79,13 @@ class _Independent:
 
 @dataclass(frozen=True, slots=True)
 class UpperBound(_Independent):
-    """Take the highest upper bound mean + w·σ (Alg. 1, l. 7)."""
+    """Take the highest upper bound mean + w·σ (Alg. 1, l. 7).
+
+    Example:
+        >>> mean, std, width = np.array([1.0, 2.0]), np.array([3.0, 1.0]), np.array([2.0, 2.0])
+        >>> cb.act.UpperBound().score(mean, std, width).tolist()
+        [7.0, 4.0]
+    """
 
     judges: ClassVar[bool] = True
 
@@ -102,6 +113,13 @@ class Sample(_Independent):
 
     Args:
         samples: M.
+
+    Example:
+        >>> network = cb.Network.path(2)
+        >>> one, other = (cb.LinTS().agent(0, network, seed=seed) for seed in (3, 3))
+        >>> actions = np.eye(5)
+        >>> one.decide(actions).index == other.decide(actions).index  # the same seed, the same draw
+        True
     """
 
     samples: int = field(default=1, metadata=CAME_LATER)
@@ -118,7 +136,12 @@ class Sample(_Independent):
 
 @dataclass(frozen=True, slots=True)
 class AtRandom(_Independent):
-    """Take any action, each with the same probability."""
+    """Take any action, each with the same probability.
+
+    Example:
+        >>> cb.act.AtRandom().score(np.array([1.0, 2.0]), np.ones(2), np.ones(2)).tolist()
+        [0.0, 0.0]
+    """
 
     judges: ClassVar[bool] = False
 
@@ -142,6 +165,14 @@ class FollowCentre:
     than `patience` decisions decides for itself, on all that it has seen, until it hears again;
     with None it goes on with the last arm it has heard of, as the paper's does. In a faultless
     network that makes no difference.
+
+    Args:
+        follow_rule: "nearest" or "same", what to do where the last arm is not offered.
+        patience: After how many decisions without news an agent decides for itself; never, if None.
+
+    Example:
+        >>> cb.act.FollowCentre().follow(np.array([0.9]), np.array([[0.0], [1.0]]))
+        1
     """
 
     follow_rule: str = "nearest"

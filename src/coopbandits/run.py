@@ -75,6 +75,14 @@ class Run:
             be worth from then on, for each pair of `sources`, (n,); `similarity(t)` reads it.
         contexts: (T, V, d) the chosen points, on a continuum, NaN where an agent was away; None on
             finite sets, where `actions` says it.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.path(4))
+        >>> run = cb.play(problem, cb.LinUCB(), rounds=3)
+        >>> run.regret.shape, run.messages.tolist()  # who works alone sends nothing
+        ((3, 4), [0, 0, 0])
+        >>> bool((run.regret >= 0).all())
+        True
     """
 
     regret: Array
@@ -181,6 +189,16 @@ def play(
         laziness: Where "sparse" keeps statistics of each agent's own view, others' news counts once
             there is this share more of it; 0 for at once, and without other approximations.
         on_round: Called after each round t = 1 … T, for a progress display.
+
+    Example:
+        >>> network = cb.Network.erdos_renyi(10, 0.4, seed=0)
+        >>> problem = cb.problems.clustered_linear(network, seed=0)
+        >>> run = cb.play(problem, cb.LinUCB(), rounds=20, seed=0)
+        >>> run.regret.shape
+        (20, 10)
+        >>> again = cb.play(problem, cb.LinUCB(), rounds=20, seed=0)
+        >>> bool((run.rewards == again.rewards).all())
+        True
     """
     _check(problem, policy, engine, links, on_round)
     T, seed = as_count(rounds, "rounds"), as_seed(seed)

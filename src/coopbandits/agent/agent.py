@@ -98,6 +98,15 @@ class Agent:
         agent: Which of them, by number or name.
         seed: Of its own choices.
         expire: After how many more decisions one without a reward expires.
+
+    Example:
+        >>> network, policy = cb.Network.path(3), cb.NaiveCooperation()
+        >>> one, other = policy.agent(0, network), policy.agent(1, network)
+        >>> decision = one.decide(np.eye(2))
+        >>> [message] = one.reward(decision.id, 1.0)  # to be sent to its neighbours
+        >>> forwarded = other.receive(message)
+        >>> other.decide(np.eye(2)).index == decision.index  # it has learnt what is good
+        True
     """
 
     def __init__(

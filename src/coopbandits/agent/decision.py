@@ -49,6 +49,23 @@ class Decision:
 
     All of it is in the units of rewards and contexts as they are given, whatever a policy's
     `scale=` and `scaling=`.
+
+    Attributes:
+        id: What its reward is told with.
+        index: Of the chosen action.
+        context: (d,) the chosen action.
+        mean: What reward is expected of it.
+        std: σ, how uncertain that is.
+        width: w, by which σ was multiplied.
+        propensity: With which probability it was taken.
+        scores: Of every offered action.
+
+    Example:
+        >>> agent = cb.LinUCB().agent(0, cb.Network.path(2))
+        >>> agent.observe([1.0, 0.0], 1.0)
+        >>> decision = agent.decide([[1.0, 0.0], [0.0, 2.0]])
+        >>> decision.index, decision.mean, decision.std  # nothing is known of the second yet
+        (1, 0.0, 2.0)
     """
 
     id: int
