@@ -177,6 +177,14 @@ class Network:
         Nodes 0 … V−1, in any order, are agents of that number. Other labels become names, and
         agents are numbered in their order: numbers by size, texts by the alphabet. Weights and
         other attributes of edges are not used.
+
+        Args:
+            graph: `networkx.Graph` or `networkx.DiGraph`.
+
+        Example:
+            >>> import networkx as nx
+            >>> cb.Network.from_networkx(nx.path_graph(4)) == cb.Network.path(4)
+            True
         """
         return cls._made(*of_graph(graph))
 
@@ -204,12 +212,28 @@ class Network:
 
     @classmethod
     def complete(cls, agents: int) -> "Network":
-        """Join every pair of agents."""
+        """Join every pair of agents.
+
+        Args:
+            agents: V.
+
+        Example:
+            >>> cb.Network.complete(3)
+            Network(3 agents, 3 edges)
+        """
         return cls._made(generators.complete(as_count(agents, "agents", most=MOST_DENSE)))
 
     @classmethod
     def path(cls, agents: int) -> "Network":
-        """Join the agents in a line."""
+        """Join the agents in a line.
+
+        Args:
+            agents: V.
+
+        Example:
+            >>> cb.Network.path(3).neighbours(1).tolist()
+            [0, 2]
+        """
         count = as_count(agents, "agents", most=LARGEST_NETWORK)
         return cls.from_edges(generators.path(count), agents=count)
 
@@ -218,20 +242,47 @@ class Network:
         """Join all agents to agent 0 through spikes of `spike` agents each (the last may be short).
 
         `spike=1` is the star; `spike=γ/2` is the paper's γ/2-star, whose power G_γ is complete.
+
+        Args:
+            agents: V.
+            spike: How many agents each spike has.
+
+        Example:
+            >>> cb.Network.star(4).neighbours(0).tolist()
+            [1, 2, 3]
         """
         count = as_count(agents, "agents", most=LARGEST_NETWORK)
         return cls.from_edges(generators.star(count, as_count(spike, "spike")), agents=count)
 
     @classmethod
     def grid(cls, rows: int, columns: int) -> "Network":
-        """Join the agents of a rectangle, numbered row by row, to those beside and below."""
+        """Join the agents of a rectangle, numbered row by row, to those beside and below.
+
+        Args:
+            rows: How many rows.
+            columns: How many agents in each.
+
+        Example:
+            >>> cb.Network.grid(2, 3).neighbours(0).tolist()
+            [1, 3]
+        """
         height, width = as_count(rows, "rows"), as_count(columns, "columns")
         count = as_count(height * width, "rows·columns", most=LARGEST_NETWORK)
         return cls.from_edges(generators.grid(height, width), agents=count)
 
     @classmethod
     def erdos_renyi(cls, agents: int, p: float, *, seed: Seed = 0) -> "Network":
-        """Join each pair with probability p; draw anew until the network is connected."""
+        """Join each pair with probability p; draw anew until the network is connected.
+
+        Args:
+            agents: V.
+            p: The probability.
+            seed: The same one draws the same network; a Generator or None will do too.
+
+        Example:
+            >>> cb.Network.erdos_renyi(10, 0.5, seed=1) == cb.Network.erdos_renyi(10, 0.5, seed=1)
+            True
+        """
         draw = generators.ErdosRenyi(agents, p)
         rng = np.random.default_rng(as_seed(seed))
         for _ in range(draw.attempts):
@@ -242,7 +293,17 @@ class Network:
 
     @classmethod
     def barabasi_albert(cls, agents: int, m: int, *, seed: Seed = 0) -> "Network":
-        """Let each new agent join m others, those with many edges preferred."""
+        """Let each new agent join m others, those with many edges preferred.
+
+        Args:
+            agents: V.
+            m: How many.
+            seed: The same one draws the same network; a Generator or None will do too.
+
+        Example:
+            >>> cb.Network.barabasi_albert(10, 2, seed=1)
+            Network(10 agents, 16 edges)
+        """
         count = as_count(agents, "agents", most=LARGEST_NETWORK)
         rng = np.random.default_rng(as_seed(seed))
         return cls.from_edges(generators.barabasi_albert(count, m, rng), agents=count)
