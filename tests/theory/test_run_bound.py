@@ -286,9 +286,43 @@ def test_what_no_theorem_covers_is_refused():
             ),
             run,
         )
+    for changed in (
+        replace(policy, forget=cb.forget.Window(3)),
+        replace(policy, scale=2.0),
+        replace(policy, scaling=cb.Scaling(0.0, 2.0)),
+    ):
+        with pytest.raises(ParameterError, match="evidence that does not fade, in the units"):
+            bound(problem, changed, cb.play(problem, changed, 4, seed=0))
     sparse = cb.play(problem, policy, 4, seed=0, engine="sparse")
     with pytest.raises(ParameterError, match="the bounds are for the kernel itself"):
         bound(problem, policy, sparse)
+
+
+class Raised:
+    """A problem with a constant added to all rewards."""
+
+    def __init__(self, problem, constant):
+        self.problem, self.constant = problem, constant
+        self.network, self.horizon = problem.network, problem.horizon
+
+    def round(self, t, seed):
+        offer = self.problem.round(t, seed)
+        more = self.constant
+        return replace(offer, expected=offer.expected + more, rewards=offer.rewards + more)
+
+
+def test_with_an_intercept_the_bound_holds_for_rewards_around_a_constant():
+    constant, tau, held = 3.0, 2.0, 0
+    for seed in range(20):
+        problem, policy = setup("coop", seed)
+        norm = np.sqrt(problem.norm**2 + len(problem.network) * (constant / tau) ** 2)
+        width = cb.width.SelfNormalised(norm=norm, noise=problem.noise.scale, delta=DELTA)
+        policy = replace(policy, intercept=tau, width=width)
+        raised = Raised(problem, constant)
+        run = cb.play(raised, policy, 15, seed=seed)
+        found = cb.theory.run_bound(raised, policy, run, seed=seed)
+        held += bool((found.measured <= found.bound).all())
+    assert held >= 18
 
 
 def test_a_mixtures_width_gives_a_lower_bound_of_the_same_run_that_holds():

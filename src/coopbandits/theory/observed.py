@@ -92,6 +92,11 @@ def observed(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: in
             f"{short(policy.similarity)} learns K_z, so that K changes from round to round; "
             "the theory is for a K_z that is given, such as problem.similarity"
         )
+    if policy.forget is not None or policy.scaling is not None or policy.scale != 1:
+        raise ParameterError(
+            "the theory is for evidence that does not fade, in the units that the policy computes "
+            "in; expected a policy without forget=, scale= and scaling="
+        )
     T, V = run.actions.shape
     if len(problem.network) != V:
         raise ParameterError(

@@ -66,7 +66,8 @@ def run_bound(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: i
     """Bound the regret of a run, after each of its rounds, by the theorem for its policy.
 
     The promise is that of the policy's width, `SelfNormalised` or `Mixture`: F has norm at most B
-    in the RKHS of the policy's kernel K, and the noise is independent and R-sub-Gaussian.
+    in the RKHS of the policy's kernel K, and the noise is independent and R-sub-Gaussian. With an
+    intercept τ that is ‖F‖² = ‖f‖² + Σ_v c_v²/τ².
 
     Args:
         problem: What the run played.
@@ -91,7 +92,8 @@ def run_bound(problem: Problem | Continuum, policy: Policy, run: Run, *, seed: i
             "that takes the nearest action, or has another function than its centre, has no bound"
         )
     T, V = run.regret.shape
-    cost = 2 * width.norm * float(np.sqrt(found.largest))
+    # actions differ by f alone, whose norm is at most that of F with its constant
+    cost = 2 * width.norm * float(np.sqrt(found.largest - found.kernel.intercept))
     groups = _groups(policy, problem.network, worked_out)
     agent_bound, bound = np.full((T, V), np.inf), np.zeros(T)
     logdets: list[Array] = []
