@@ -40,6 +40,9 @@ def as_floats(values: object, what: str) -> Array:
 
     Lists, arrays, tables of pandas and polars, tensors: whatever numpy makes an array of.
     """
+    plain = type(values) is np.ndarray and values.dtype == np.float64  # as most calls have it
+    if plain and np.abs(values).max(initial=0.0) <= LARGEST:  # type: ignore[call-overload]
+        return values.copy()  # type: ignore[attr-defined]
     raw, names = as_array(values, what), _column_names(values)
     array = None if raw is None else _numbers(raw) if names is None else _by_columns(raw)
     if array is None:

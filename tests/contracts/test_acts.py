@@ -15,6 +15,10 @@ MADE = [
     act.AtRandom(),
     act.FollowCentre(),
     act.FollowCentre(follow_rule="same", patience=3),
+    act.Sample(samples=5),
+    act.Explore(),
+    act.Explore(act.FollowCentre(), share=0.3),
+    act.Explore(act.Sample(), share=0.3),
 ]
 
 

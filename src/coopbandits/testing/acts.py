@@ -42,7 +42,7 @@ def check_act(act: Any, *, network: Network | None = None, ttl: int = 2, seed: i
     std = np.abs(rng.standard_normal(_ACTIONS))
     for spread in (std, -std) if draws(act) else (std, np.zeros(_ACTIONS)):
         _check_score(act, mean, spread, width, what)
-    if hasattr(act, "slopes"):
+    if getattr(act, "slopes", None) is not None:
         _check_slopes(act, mean, std, width, what)
     faced = Network.grid(3, 3) if network is None else as_network(network)
     leaders = _leaders(act, faced, as_count(ttl, "ttl"), what)
