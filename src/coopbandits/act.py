@@ -248,6 +248,16 @@ class Explore:
     Args:
         act: What is done otherwise; no `Explore` itself.
         share: In [0, 1).
+
+    Example:
+        >>> policy = cb.LinUCB().exploring(0.2)  # short for replacing its act
+        >>> policy.act
+        Explore(act=UpperBound(), share=0.2)
+        >>> agent = policy.agent(0, cb.Network.path(2))
+        >>> agent.observe([1.0, 0.0], -1.0)
+        >>> decision = agent.decide(np.eye(2))  # two actions, the second has the higher bound
+        >>> round(decision.propensity, 12) == (0.9 if decision.index == 1 else 0.1)
+        True
     """
 
     act: Act = UpperBound()

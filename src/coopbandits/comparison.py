@@ -101,6 +101,16 @@ class Comparison:
         curves: (P, S, T) cumulative regret per agent, of each policy and seed; read-only.
         against: With which policy the others are compared, unless said otherwise.
         level: With what probability an interval covers.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.grid(3, 3), noise=0.3)
+        >>> policies = {"alone": cb.LinUCB(eta=0.3), "at random": cb.Uniform()}
+        >>> comparison = cb.compare(problem, policies, rounds=20, seeds=3)
+        >>> comparison.policies, comparison.seeds, comparison.curves.shape
+        (('alone', 'at random'), (0, 1, 2), (2, 3, 20))
+        >>> more = comparison.differences["at random"]  # regret per agent, paired by seed
+        >>> 0 < more.low < more.value < more.high
+        True
     """
 
     records: tuple[Played, ...]
@@ -206,6 +216,13 @@ def compare(
         engine: As in `play`, for all of them.
         memory_limit: As in `play`.
         links: As in `play`.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.path(4), dim=3)
+        >>> policies = [cb.LinUCB(eta=0.3), cb.LinUCB(eta=0.3, ridge=0.1).named("less ridge")]
+        >>> comparison = cb.compare(problem, policies, rounds=10, seeds=[7, 8])
+        >>> [(played.policy, played.seed) for played in comparison.records]
+        [('LinUCB', 7), ('less ridge', 7), ('LinUCB', 8), ('less ridge', 8)]
     """
     by_name = _by_name(policies)
     names = list(by_name)

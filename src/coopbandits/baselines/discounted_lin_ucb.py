@@ -42,6 +42,12 @@ class DiscountedLinUCB(Named):
         delta: δ.
         eta: η, for a radius that guarantees nothing; LinUCB's α.
         name: What tables and figures call it.
+
+    Example:
+        >>> problem = cb.problems.changing(cb.Network.path(3), kind="drift", dim=4)
+        >>> policy = cb.DiscountedLinUCB(discount=0.98, eta=0.3)
+        >>> cb.play(problem, policy, rounds=5).regret.shape
+        (5, 3)
     """
 
     discount: float

@@ -36,6 +36,12 @@ class SlidingWindowLinUCB(Named):
         delta: δ.
         eta: η, for a radius that guarantees nothing; LinUCB's α.
         name: What tables and figures call it.
+
+    Example:
+        >>> problem = cb.problems.changing(cb.Network.path(3), kind="jump", at=6, dim=4)
+        >>> policy = cb.SlidingWindowLinUCB(window=5, eta=0.3)
+        >>> cb.play(problem, policy, rounds=10).regret.shape
+        (10, 3)
     """
 
     window: int

@@ -69,6 +69,11 @@ def changing(
         seed: Of the tasks and of what they change to. (Contexts and noise come from the seed of
             `play`.)
         clusters: As in `clustered_linear`: those of the first round.
+
+    Example:
+        >>> problem = cb.problems.changing(cb.Network.path(4), kind="jump", at=6, dim=3)
+        >>> cb.play(problem, cb.LinUCB(forget=cb.forget.Window(rounds=4)), rounds=10).regret.shape
+        (10, 4)
     """
     as_choice(kind, "kind", KINDS)
     start = clustered_linear(
@@ -96,6 +101,14 @@ class Changing:
         start: The problem as it is in the first round.
         course: The problem as it is in round t.
         regroups: Whether K_z changes too.
+
+    Example:
+        >>> network, clusters = cb.Network.path(4), [0, 0, 1, 1]
+        >>> problem = cb.problems.changing(network, kind="regroup", at=6, clusters=clusters)
+        >>> problem.at(5).similarity == cb.similarity.Clusters(clusters)
+        True
+        >>> problem.at(6).similarity == cb.similarity.Clusters(clusters)
+        False
     """
 
     start: Simulated
