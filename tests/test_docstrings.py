@@ -9,7 +9,7 @@ import importlib
 import inspect
 import re
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
@@ -31,6 +31,8 @@ MODULES = (
     "theory",
     "width",
 )
+# What is used by its methods: each of them says what it takes, and shows it.
+HOMES = (cb.Agent, cb.Policy)
 
 
 def names_of(module):
@@ -57,7 +59,16 @@ def public():
             value = getattr(module, name)
             if callable(value) and inspect.getmodule(value) is not None:
                 found.setdefault(value, f"{room}.{name}")
-    return {name: value for value, name in found.items()}
+    methods = {f"{home.__name__}.{name}": value for home in HOMES for name, value in verbs(home)}
+    return {name: value for value, name in found.items()} | methods
+
+
+def verbs(home):
+    """The public methods of a class, by name."""
+    for name, value in vars(home).items():
+        method = isinstance(value, FunctionType | classmethod | staticmethod)
+        if method and not name.startswith("_"):
+            yield name, getattr(home, name)
 
 
 PUBLIC = public()
@@ -70,13 +81,16 @@ def taken(value):
     return [
         parameter.name
         for parameter in inspect.signature(value).parameters.values()
-        if parameter.kind is not parameter.VAR_POSITIONAL and not parameter.name.startswith("_")
+        if parameter.kind is not parameter.VAR_POSITIONAL
+        and parameter.name != "self"
+        and not parameter.name.startswith("_")
     ]
 
 
 def test_there_is_something_public():
     assert len(PUBLIC) > 100
     assert {"coopbandits.LinUCB", "kernels.RBF", "theory.theorem_1", "problems.table"} <= {*PUBLIC}
+    assert {"Agent.decide", "Agent.from_bytes", "Policy.from_spec"} <= {*PUBLIC}
 
 
 @pytest.mark.parametrize("name", PUBLIC)

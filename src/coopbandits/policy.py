@@ -212,6 +212,11 @@ class Policy:
             network: The agents.
             seed: Of its own choices.
             expire: After how many more decisions one without a reward expires; 10,000 unless given.
+
+        Example:
+            >>> network = cb.Network.from_edges([("north", "south")])
+            >>> cb.LinUCB().agent("south", network, seed=1).agent
+            1
         """
         from coopbandits.agent import Agent  # noqa: PLC0415 (an agent knows its policy)
 
@@ -219,7 +224,16 @@ class Policy:
         return Agent(self, network, agent, seed=as_seed(seed), **more)
 
     def named(self, name: str) -> "Policy":
-        """Return the same policy under another name, for tables and figures."""
+        """Return the same policy under another name, for tables and figures.
+
+        Args:
+            name: The other name.
+
+        Example:
+            >>> policy = cb.LinUCB(eta=0.3).named("on its own")
+            >>> policy.name, policy == cb.LinUCB(eta=0.3)
+            ('on its own', True)
+        """
         return replace(self, name=name)
 
     def exploring(self, share: float = 0.05) -> "Policy":
@@ -227,6 +241,13 @@ class Policy:
 
         Every action has a known propensity then, and a log of it tells the value of other policies
         (`coopbandits.act.Explore`).
+
+        Args:
+            share: In [0, 1).
+
+        Example:
+            >>> cb.LinUCB().exploring(0.1).act
+            Explore(act=UpperBound(), share=0.1)
         """
         return replace(self, act=Explore(self.act, share))
 
@@ -234,13 +255,25 @@ class Policy:
         """Return the policy as plain values: nested dicts and lists of texts and numbers.
 
         `Policy.from_spec` makes a policy with the same fingerprint of them (docs/policy-files.md).
+
+        Example:
+            >>> cb.KernelUCB(cb.kernels.RBF(lengthscale=0.5)).spec()["kernel"]
+            {'kind': 'RBF', 'lengthscale': 0.5}
         """
         from coopbandits.spec import spec_of  # noqa: PLC0415 (a spec knows all answers)
 
         return spec_of(self)
 
     def to_toml(self) -> str:
-        """Return `spec()` as the text of a policy file, to be written wherever one likes."""
+        """Return `spec()` as the text of a policy file, to be written wherever one likes.
+
+        Example:
+            >>> policy = cb.LinUCB(eta=0.3, intercept=10)
+            >>> "intercept = 10.0" in policy.to_toml()
+            True
+            >>> cb.Policy.from_spec(policy.to_toml()) == policy
+            True
+        """
         from coopbandits.spec import to_toml  # noqa: PLC0415
 
         return to_toml(self.spec())
@@ -253,6 +286,11 @@ class Policy:
             spec: What `spec()` returns, or TOML text such as `to_toml()` returns. A table's `kind`
                 may also be a named policy, whose arguments the other keys are, and one word may
                 stand for a table: kernel = "RBF".
+
+        Example:
+            >>> spec = {"spec": 1, "kind": "KernelUCB", "kernel": "RBF", "eta": 0.3}
+            >>> cb.Policy.from_spec(spec) == cb.KernelUCB(cb.kernels.RBF(), eta=0.3)
+            True
         """
         from coopbandits.spec import policy_of  # noqa: PLC0415
 

@@ -228,6 +228,16 @@ class Agent:
             contexts: The decision set.
             learn: Whether to learn first what has arrived. If not, beliefs are as they were last
                 learnt or adopted; where sums are kept, own rewards since then are folded in.
+
+        Example:
+            >>> agent = cb.LinUCB(eta=0.5).agent(0, cb.Network.path(2))
+            >>> decision = agent.decide([[1.0, 0.0], [0.0, 1.0]])
+            >>> decision.id, decision.propensity  # it knows nothing yet: at random
+            (1, 0.5)
+            >>> messages = agent.reward(decision, 1.0)
+            >>> again = agent.decide([[1.0, 0.0], [0.0, 1.0]])
+            >>> again.index == decision.index, round(again.mean, 9), again.propensity
+            (True, 0.5, 1.0)
         """
         return self._decided([contexts], learn=learn)[0]
 
@@ -237,6 +247,14 @@ class Agent:
         Args:
             decision_sets: As `decide` takes them.
             learn: As in `decide`.
+
+        Example:
+            >>> agent = cb.LinUCB().agent(0, cb.Network.path(2))
+            >>> agent.observe([1.0, 0.0], 5.0)
+            >>> [d.index for d in agent.decide_many([np.eye(2), [[0.0, 1.0], [1.0, 0.0]]])]
+            [0, 1]
+            >>> agent.awaiting
+            (1, 2)
         """
         return self._decided(decision_sets, learn=learn)
 
@@ -247,6 +265,13 @@ class Agent:
             contexts: What was offered, as `decide` takes it.
             index: Which of the K actions was taken; of a continuum the point, (d,).
             propensity: With which probability, if that is known.
+
+        Example:
+            >>> agent = cb.LinUCB().agent(0, cb.Network.path(2))
+            >>> decision = agent.took(np.eye(3), 2)  # an editor chose the third
+            >>> messages = agent.reward(decision, 4.0)
+            >>> agent.predict(np.eye(3)).mean.round(9).tolist()
+            [0.0, 0.0, 2.0]
         """
         raw, offered = self._offered(contexts)
         if isinstance(offered, np.ndarray):
@@ -277,6 +302,13 @@ class Agent:
         Args:
             contexts: (m, d).
             learn: As in `decide`.
+
+        Example:
+            >>> agent = cb.LinUCB(eta=2.0).agent(0, cb.Network.path(2))
+            >>> agent.observe([1.0, 0.0], 3.0)
+            >>> found = agent.predict([[1.0, 0.0], [0.0, 1.0]])
+            >>> found.mean.round(9).tolist(), float(found.upper[1]), agent.awaiting
+            ([1.5, 0.0], 2.0, ())
         """
         offered, attachments = self._asked(contexts), self._attachments
         with self._transaction():
@@ -293,6 +325,13 @@ class Agent:
             contexts: (K, d).
             k: How many; all, unless given.
             learn: As in `decide`.
+
+        Example:
+            >>> agent = cb.LinUCB().agent(0, cb.Network.path(2))
+            >>> agent.observe([1.0, 0.0, 0.0], 9.0)
+            >>> agent.observe([0.0, 1.0, 0.0], -9.0)
+            >>> agent.rank(np.eye(3), 2).tolist()  # a slate of two
+            [0, 2]
         """
         offered, used = self._asked(contexts), self._rng.bit_generator.state
         most = len(offered) if k is None else as_count(k, "k", most=len(offered))
@@ -306,6 +345,18 @@ class Agent:
         """Take a snapshot of all that has arrived, for `task.run()`; None if nothing is new.
 
         Only the result of the last task can be adopted.
+
+        Example:
+            >>> policy = cb.NaiveCooperation(features=cb.features.Exact())
+            >>> agent = policy.agent(0, cb.Network.path(2))
+            >>> agent.hear(1, [[1.0, 0.0]], [1.0])
+            >>> task = agent.learning_task()
+            >>> result = task.run()  # in any thread or process, while the agent goes on deciding
+            >>> agent.adopt(result)
+            >>> agent.decide(np.eye(2), learn=False).scores.mean.round(9).tolist()
+            [0.5, 0.0]
+            >>> agent.learning_task() is None  # nothing new
+            True
         """
         self._check_sums("learning apart from deciding")
         if self._inbox.dim is None or not self.policy.act.judges:
@@ -320,6 +371,14 @@ class Agent:
 
         Args:
             result: What its `run()` returned.
+
+        Example:
+            >>> policy = cb.LinUCB(features=cb.features.Exact())
+            >>> agent = policy.agent(0, cb.Network.path(2))
+            >>> agent.observe([1.0, 0.0], 1.0)
+            >>> agent.adopt(agent.learning_task().run())
+            >>> agent.predict(np.eye(2), learn=False).mean.round(9).tolist()
+            [0.5, 0.0]
         """
         if not isinstance(result, LearningResult):
             raise InputError(f"adopt takes what task.run() returned, got {short(result)}")
@@ -347,6 +406,14 @@ class Agent:
 
         No decision is opened and no random number used up. What has arrived is learnt, as `decide`
         would.
+
+        Args:
+            contexts: The decision set, as `decide` takes it.
+
+        Example:
+            >>> agent = cb.EagerKernelUCB(cb.kernels.RBF()).agent(0, cb.Network.path(2))
+            >>> agent.preview(np.eye(4)) == agent.decide(np.eye(4)).index
+            True
         """
         used = self._rng.bit_generator.state
         _, offered = self._offered(contexts)
@@ -361,6 +428,15 @@ class Agent:
         Args:
             decision: What `decide` returned, or its id.
             y: The reward.
+
+        Example:
+            >>> agent = cb.NaiveCooperation(ttl=2).agent(1, cb.Network.path(3))
+            >>> first, second = agent.decide(np.eye(2)), agent.decide(np.eye(2))
+            >>> [message] = agent.reward(second.id, 0.5)  # in whatever order rewards come
+            >>> message.origin, message.round, message.ttl, agent.recipients.tolist()
+            (1, 2, 2, [0, 2])
+            >>> agent.awaiting
+            (1,)
         """
         value = self._units.reward(y)
         if isinstance(decision, Decision):
@@ -394,7 +470,23 @@ class Agent:
         return told if len(self._recipients) else []
 
     def receive(self, message: News) -> list[News]:
-        """Take a peer's message, and return what to hand on to `recipients` in the next round."""
+        """Take a peer's message, and return what to hand on to `recipients` in the next round.
+
+        Args:
+            message: As the peer's `reward` or `receive` returned it; bytes are read by
+                `Message.from_bytes`, of policies that tell sums by `Digest.from_bytes`.
+
+        Example:
+            >>> network, policy = cb.Network.path(3), cb.NaiveCooperation(ttl=2)
+            >>> sender, receiver = policy.agent(0, network), policy.agent(1, network)
+            >>> [message] = sender.reward(sender.decide(np.eye(2)), 1.0)
+            >>> data = message.to_bytes()  # over the wire
+            >>> [onward] = receiver.receive(cb.Message.from_bytes(data))
+            >>> onward.origin, onward.ttl, receiver.known
+            (0, 1, 1)
+            >>> receiver.receive(message), receiver.known  # a second copy
+            ([], 1)
+        """
         expected = Digest if self.policy.say.sums else Message
         if not isinstance(message, News):
             raise InputError(
@@ -431,6 +523,14 @@ class Agent:
             y: Its reward.
             origin: Whose it was; the agent's own, unless given. A neighbour's history uses up none
                 of the rounds of its messages.
+
+        Example:
+            >>> network = cb.Network.from_edges([("north", "south")])
+            >>> agent = cb.NaiveCooperation().agent("north", network)
+            >>> agent.observe([1.0, 0.0], 1.0)
+            >>> agent.observe([1.0, 0.0], 0.5, origin="south")
+            >>> agent.known, agent.predict(np.eye(2)).mean.round(9).tolist()
+            (2, [0.5, 0.0])
         """
         vector = self._units.scaled(as_vector(context, "a context")[None, :])[0]
         value = self._units.reward(y)
@@ -468,6 +568,13 @@ class Agent:
                 history, for the agent itself.
             attached: (k, ·) what the origin attached for K_z to be estimated from, as
                 `message.attached`; as if nothing else had been offered, unless given.
+
+        Example:
+            >>> network = cb.Network.path(2)
+            >>> agent = cb.NaiveCooperation(features=cb.features.Exact()).agent(0, network)
+            >>> agent.hear(1, [[1.0, 0.0], [0.0, 1.0]], [2.0, 4.0], rounds=[7, 8])
+            >>> agent.known, agent.predict(np.eye(2)).mean.round(9).tolist()
+            (2, [1.0, 2.0])
         """
         whose = self.network.index(origin)
         X = self._units.scaled(as_contexts(contexts, "contexts"))
@@ -488,6 +595,14 @@ class Agent:
         """Return the agent as it comes back with an empty memory.
 
         It knows its round, so that no id is used twice, and goes on with its random numbers.
+
+        Example:
+            >>> agent = cb.LinUCB().agent(0, cb.Network.path(2))
+            >>> decision = agent.decide(np.eye(2))
+            >>> messages = agent.reward(decision, 1.0)
+            >>> fresh = agent.restarted()
+            >>> fresh.known, fresh.decide(np.eye(2)).id
+            (0, 2)
         """
         fresh = Agent(self.policy, self.network, self.agent, expire=self.expire)
         fresh._rng.bit_generator.state = self._rng.bit_generator.state
@@ -500,7 +615,16 @@ class Agent:
         return fresh
 
     def to_bytes(self) -> bytes:
-        """Store the agent, without its policy and network; versioned, no pickle."""
+        """Store the agent, without its policy and network; versioned, no pickle.
+
+        Example:
+            >>> network, policy = cb.Network.path(2), cb.LinTS()
+            >>> agent = policy.agent(0, network)
+            >>> agent.observe([1.0, 0.0], 1.0)
+            >>> restored = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=network)
+            >>> restored.to_bytes() == agent.to_bytes()
+            True
+        """
         return snapshot.stored(self)
 
     def moved_to(self, network: Network) -> "Agent":
@@ -509,6 +633,17 @@ class Agent:
         By `with_agents`, `without`, `with_edges` or `without_edges` of `agent.network`. All that it
         has learnt stays, what those who left have told too, as do its open decisions, its round and
         its random numbers. This one must not be used any more.
+
+        Args:
+            network: The grown one.
+
+        Example:
+            >>> network = cb.Network.from_edges([("north", "south")])
+            >>> agent = cb.NaiveCooperation().agent("north", network)
+            >>> agent.observe([1.0, 0.0], 1.0)
+            >>> agent = agent.moved_to(network.with_agents("harbour", [("north", "harbour")]))
+            >>> agent.known, agent.recipients.tolist()
+            (1, [1, 2])
         """
         return snapshot.moved(self, as_network(network))
 
@@ -521,6 +656,20 @@ class Agent:
 
         From then on it must be the only one: bytes older than the agent's last decision or reward
         make it use ids again that neighbours and late rewards know already (docs/deploy.md).
+
+        Args:
+            data: What `to_bytes` returned.
+            policy: The one under which it was stored, or one that is equal.
+            network: The one in which it was stored, or one that grew out of it.
+
+        Example:
+            >>> network, policy = cb.Network.path(2), cb.LinTS()
+            >>> agent = policy.agent(0, network)
+            >>> agent.observe([1.0, 0.0], 1.0)
+            >>> data = agent.to_bytes()
+            >>> agent = cb.Agent.from_bytes(data, policy=policy, network=network)
+            >>> agent.known
+            1
         """
         _check_kinds(policy, network)
         return snapshot.restored(data, policy, network)
