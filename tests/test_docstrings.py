@@ -1,7 +1,7 @@
 """Everything public says what it takes, and shows how it is used; what it shows is run.
 
 Examples are written as in numpy's documents: `import numpy as np` and `import coopbandits as cb`
-go without saying, and so do the names of an example's own module.
+go without saying, and so do the names of an example's own module; `...` stands for any text.
 """
 
 import doctest
@@ -26,8 +26,10 @@ MODULES = (
     "listen",
     "problems",
     "protocol.links",
+    "records",
     "say",
     "similarity",
+    "testing",
     "theory",
     "width",
 )
@@ -90,6 +92,7 @@ def taken(value):
 def test_there_is_something_public():
     assert len(PUBLIC) > 100
     assert {"coopbandits.LinUCB", "kernels.RBF", "theory.theorem_1", "problems.table"} <= {*PUBLIC}
+    assert {"records.of_run", "testing.check_kernel", "forget.Window"} <= {*PUBLIC}
     assert {"Agent.decide", "Agent.from_bytes", "Policy.from_spec"} <= {*PUBLIC}
 
 
@@ -114,7 +117,8 @@ def modules():
 @pytest.mark.parametrize("name", list(modules()))
 def test_examples_show_what_comes(name):
     module = importlib.import_module(name)
-    finder, runner = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestRunner()
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     told = []
     for test in finder.find(module, extraglobs={"cb": cb, "np": np}):
         runner.run(test, out=told.append)

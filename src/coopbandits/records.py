@@ -29,6 +29,8 @@ from coopbandits.policy import Policy
 from coopbandits.problems.problem import Problem
 from coopbandits.run import AWAY, Run
 
+__all__ = ["SCHEMA", "Logged", "of_run"]
+
 # The version of the fields below; what has none is of version 1.
 SCHEMA = 1
 
@@ -52,6 +54,15 @@ class Logged:
         propensities: (K,) those of all offered actions; None if they are not known.
         policy: The fingerprint of the policy that decided (`Policy.fingerprint`), or another text
             that tells it from others; None if that is not known.
+
+    Example:
+        >>> agent = cb.LinUCB().exploring(0.1).agent(0, cb.Network.path(2))
+        >>> decision = agent.decide(np.eye(2))
+        >>> line = Logged.of(agent, decision, np.eye(2), reward=1.0)
+        >>> line.propensity, line.policy == agent.policy.fingerprint
+        (0.5, True)
+        >>> Logged.from_dict(line.to_dict()).action == decision.index
+        True
     """
 
     round: int
@@ -215,6 +226,14 @@ def of_run(
         problem: What was played, of finite decision sets.
         policy: Who decided, for its fingerprint.
         seed: Of the run.
+
+    Example:
+        >>> problem = cb.problems.clustered_linear(cb.Network.path(3), actions=4)
+        >>> policy = cb.LinUCB().exploring(0.2)
+        >>> run = cb.play(problem, policy, rounds=5, seed=1)
+        >>> lines = of_run(run, problem, policy=policy, seed=1)
+        >>> len(lines), min(line.propensity for line in lines) >= 0.2 / 4
+        (15, True)
     """
     kinds = ((run, Run), (problem, Problem), (policy, Policy | None))
     if not all(isinstance(given, kind) for given, kind in kinds):

@@ -29,6 +29,15 @@ def check_act(act: Any, *, network: Network | None = None, ttl: int = 2, seed: i
 
     Raises:
         AssertionError: It is none; the message says where.
+
+    Example:
+        >>> check_act(cb.act.UpperBound())
+        >>> class Pessimist(cb.act.UpperBound):
+        ...     def score(self, mean, std, width):
+        ...         return -mean
+        >>> check_act(Pessimist())
+        Traceback (most recent call last):
+        AssertionError: the score of Pessimist() must not fall as the mean rises, but goes from ...
     """
     what = short(act)
     require(

@@ -50,6 +50,18 @@ def check_kernel(
 
     Raises:
         AssertionError: It is none; the message says where.
+
+    Example:
+        >>> check_kernel(cb.kernels.RBF(lengthscale=0.5) * cb.kernels.Linear(), dim=2)
+        >>> class Distance:
+        ...     def __call__(self, X, Y):
+        ...         return np.linalg.norm(X[:, None] - Y[None], axis=2)
+        ...
+        ...     def diagonal(self, X):
+        ...         return np.zeros(len(X))
+        >>> check_kernel(Distance())
+        Traceback (most recent call last):
+        AssertionError: a Gram matrix of ... must be positive semidefinite, but has eigenvalues ...
     """
     what, tolerance = short(kernel), as_positive(rtol, "rtol")
     require(

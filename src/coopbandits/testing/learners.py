@@ -48,6 +48,10 @@ def check_learner(
 
     Raises:
         AssertionError: It is none; the message says where.
+
+    Example:
+        >>> learned = cb.similarity.Learned()
+        >>> check_learner(learned.learner(cb.kernels.Linear(), cb.Network.complete(7)))
     """
     what, tolerance = short(learner), as_positive(rtol, "rtol")
     as_count(agents, "agents", least=_HEARD + 2)
@@ -82,6 +86,15 @@ def view_of(
         me: Whose view it is.
         offered: For each agent the n decision sets (K, d), the chosen context first; the chosen
             contexts alone, if not given.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> X, learned = rng.standard_normal((3, 20, 2)), cb.similarity.Learned()
+        >>> learner = learned.learner(cb.kernels.Linear(), cb.Network.complete(3))
+        >>> rewards = X[0, :, 0], X[1, :, 0], X[2, :, 1]  # the first two have one task
+        >>> K_z = learner.estimate(view_of(learner, list(zip(X, rewards)))).expected[0]
+        >>> bool(K_z[0, 1] > K_z[0, 2])
+        True
     """
     rows: list[Array | None] = []
     for u, sample in enumerate(samples):

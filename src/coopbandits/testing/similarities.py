@@ -45,6 +45,9 @@ def check_similarity(
 
     Raises:
         AssertionError: It is none; the message says where.
+
+    Example:
+        >>> check_similarity(cb.similarity.Laplacian(rho=1.0), network=cb.Network.path(4))
     """
     what, tolerance = short(similarity), as_positive(rtol, "rtol")
     is_learnt = isinstance(similarity, Learnt)

@@ -23,6 +23,15 @@ def check_width(width: Any) -> None:
 
     Raises:
         AssertionError: It is none; the message says where.
+
+    Example:
+        >>> check_width(cb.width.SelfNormalised(norm=1.0, noise=0.3, delta=0.05))
+        >>> class Falling:
+        ...     def factor(self, *, logdet, count, ridge, agents):
+        ...         return np.exp(-logdet)
+        >>> check_width(Falling())
+        Traceback (most recent call last):
+        AssertionError: the factor of ... must not fall as logdet grows, but goes from 1 to ...
     """
     what = short(width)
     require(
