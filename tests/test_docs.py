@@ -12,6 +12,7 @@ import coopbandits as cb
 from coopbandits.lab.cli import main
 from coopbandits.lab.commands.demo import DEMO
 from coopbandits.lab.experiments.experiment import read_experiment
+from coopbandits.lab.experiments.reproduce import paper_experiment
 from coopbandits.lab.experiments.runner import check
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -158,9 +159,18 @@ def test_the_demo_is_a_run_and_its_page(tmp_path, monkeypatch, capsys):
     small = {"trials": 1, "rounds": 3}
     monkeypatch.setattr("coopbandits.lab.commands.demo.DEMO", {**DEMO, **small})
     assert main(["demo", "--out", str(tmp_path / "demo"), "--workers", "1"]) == 0
-    assert "Eager-KernelUCB" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Eager-KernelUCB" in shown
+    assert "agents learn their own: intercept=10" in shown
     assert (tmp_path / "demo" / "figures" / "regret.png").stat().st_size > 10_000
     assert (tmp_path / "demo" / "report.html").stat().st_size > 10_000
+
+
+def test_the_demo_takes_rewards_as_they_are_and_the_paper_takes_its_own():
+    assert {policy["intercept"] for policy in DEMO["policies"].values()} == {10.0}
+    paper = paper_experiment(profile="quick", networks=["er"])
+    assert paper.policies
+    assert not [name for name, policy in paper.policies.items() if "intercept" in policy]
 
 
 @pytest.mark.parametrize("file", sorted(p.name for p in (ROOT / "examples").glob("*.toml")))

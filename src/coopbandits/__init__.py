@@ -8,7 +8,9 @@ theirs as far as their problem resembles its own (Dubey & Pentland, ICML 2020).
 
     network = cb.Network.erdos_renyi(50, 0.3, seed=0)
     problem = cb.problems.clustered_linear(network, seed=0)
-    policy = cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=problem.similarity, eta=0.3)
+    policy = cb.EagerKernelUCB(
+        cb.kernels.Linear(), similarity=problem.similarity, eta=0.3, intercept=10
+    )  # rewards have a constant: clicks, ratings, latencies
     run = cb.play(problem, policy, rounds=100, seed=0)
     run.regret.sum(axis=0).mean()
 

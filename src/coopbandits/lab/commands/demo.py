@@ -5,8 +5,12 @@ import argparse
 from coopbandits.lab.commands.report import main as make_page
 from coopbandits.lab.commands.run import carry_out
 from coopbandits.lab.experiments.experiment import experiment_of
+from coopbandits.lab.terminal import show_words
 
-_COMMON = {"kernel": "Linear", "ttl": 1, "eta": 0.3}
+_WHY = "Rewards have a constant (clicks, ratings, latencies); agents learn their own: intercept=10"
+# The prior deviation τ of the constant; rewards are of size 1.
+_INTERCEPT = {"intercept": 10.0}
+_COMMON = {"kernel": "Linear", "ttl": 1, "eta": 0.3, **_INTERCEPT}
 DEMO = {
     "name": "Forty agents, four tasks",
     "trials": 6,
@@ -19,7 +23,7 @@ DEMO = {
         }
     },
     "policies": {
-        "alone (LinUCB)": {"kind": "LinUCB", "eta": 0.3},
+        "alone (LinUCB)": {"kind": "LinUCB", "eta": 0.3, **_INTERCEPT},
         "naive cooperation": {"kind": "NaiveCooperation", **_COMMON},
         "Coop-KernelUCB, Evidence": {"kind": "CoopKernelUCB", **_COMMON},
         "Eager-KernelUCB, Evidence": {"kind": "EagerKernelUCB", **_COMMON},
@@ -33,5 +37,6 @@ DEMO = {
 def main(options: argparse.Namespace) -> int:
     """Run the demo, and make its page."""
     experiment = experiment_of({**DEMO, "seed": options.seed})
+    show_words([_WHY])
     carry_out(experiment, options)
     return make_page(argparse.Namespace(run=options.out, out=None, debug=options.debug))
