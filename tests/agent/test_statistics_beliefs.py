@@ -150,3 +150,45 @@ def test_a_million_features_are_refused_before_they_are_laid_out(network):
     agent = policy.agent(2, network)
     with pytest.raises(ParameterError, match="the statistics of 1,000,000 features would take"):
         agent.decide(np.zeros((2, 10**6)))
+
+
+@pytest.mark.parametrize("name", ["known", "evidence"])
+def test_own_rewards_that_came_while_a_task_ran_are_folded_in_as_it_is_adopted(name, rng):
+    """Not by the next decision, which would wait for all of them."""
+    agent = policy_of(name).agent(0, NETWORK)
+    live(agent, rng, 8)
+    task = agent.learning_task()
+    late = [agent.decide(rng.normal(size=(4, 2)), learn=False) for _ in range(5)]
+    for decision in late:
+        agent.reward(decision, 0.5)
+    result = task.run()
+    agent.adopt(result)
+    beliefs = agent._beliefs
+    assert (beliefs.unfolded, beliefs.posterior.count) == (
+        (),
+        result.posterior.count + len(late),
+    )
+    expected = result.posterior
+    for decision in late:
+        phi = BASIS.features(RBF(), decision.context[None])[0]
+        expected = expected.conditioned(phi, 0.5, agent.policy.ridge)
+    np.testing.assert_allclose(beliefs.posterior.mean, expected.mean, rtol=1e-12)
+    np.testing.assert_allclose(beliefs.posterior.covariance, expected.covariance, atol=1e-14)
+
+
+def test_a_result_that_cannot_be_adopted_whole_changes_nothing(rng, monkeypatch):
+    agent = policy_of("known").agent(0, NETWORK)
+    live(agent, rng, 4)
+    task = agent.learning_task()
+    agent.reward(agent.decide(rng.normal(size=(4, 2)), learn=False), 0.5)
+    result, before = task.run(), agent.to_bytes()
+
+    def fail(self, kernel, X):
+        raise ValueError("no features today")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Nystrom, "features", fail)
+        with pytest.raises(ValueError, match="no features today"):
+            agent.adopt(result)
+    assert agent.to_bytes() == before
+    agent.adopt(result)

@@ -393,7 +393,8 @@ class Agent:
                 f"a result of task {result.number} is of an older task, or was adopted already; "
                 "adopt the result of the last agent.learning_task()"
             )
-        self._beliefs.adopt(result)
+        with self._transaction():
+            self._beliefs.adopt(result)
 
     @overload
     def preview(self, contexts: DecisionSet) -> Array: ...

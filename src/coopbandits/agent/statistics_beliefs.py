@@ -138,16 +138,19 @@ class StatisticsBeliefs:
         )
 
     def adopt(self, result: LearningResult) -> None:
-        """Believe what the last task found; what was seen since is to be folded in."""
+        """Believe what the last task found, and what was seen since: decisions need not fold it."""
         self.hypotheses, self.posterior = result.hypotheses, result.posterior
         self.unfolded, self.since = self.since, ()
         self.stale, self.as_of = result.known < self.n_observations, result.now
         self.task += 1  # no result is adopted twice
+        self.fold()
 
     def fold(self) -> None:
         """Fold in own observations that came since."""
-        for one in self.unfolded:
-            phi = self._asked(one.context[None, :])[0]
+        if not self.unfolded:
+            return
+        asked = self._asked(np.array([one.context for one in self.unfolded]))
+        for phi, one in zip(asked, self.unfolded, strict=True):
             self.posterior = self.posterior.conditioned(phi, one.reward, self._policy.ridge)
         self.unfolded = ()
 
