@@ -8,7 +8,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.act import AtRandom, Explore, FollowCentre, Sample, UpperBound
 from coopbandits.errors import InputError, ParameterError, StateError
-from coopbandits.policy import _canonical
+from coopbandits.policy.fingerprint import canonical
 from worlds import NETWORKS, Recorded, ragged
 
 FACTS = ("mean", "std")
@@ -151,8 +151,8 @@ def test_exploring_changes_the_act_and_nothing_else():
 
 
 def test_old_fingerprints_stay():
-    assert _canonical(Sample()) == "Sample{}"
-    assert "samples=int:3" in _canonical(Sample(3))
+    assert canonical(Sample()) == "Sample{}"
+    assert "samples=int:3" in canonical(Sample(3))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import coopbandits as cb
 from coopbandits.act import AtRandom, UpperBound, first_best
 from coopbandits.errors import InputError, ParameterError, SimilarityError, StateError
 from coopbandits.listen import Everyone, Myself, Neighbourhood
-from coopbandits.policy import _canonical, plan
+from coopbandits.policy import plan
+from coopbandits.policy.fingerprint import canonical
 
 RBF = cb.kernels.RBF()
 
@@ -212,16 +213,16 @@ def test_everyone_takes_a_lag_of_zero_or_one():
 def test_kernels_that_were_renamed_keep_the_fingerprints_under_which_agents_are_stored():
     one, other = cb.kernels.RBF(), cb.kernels.Linear()
     active = cb.arms.ActiveDimensions(one, 0)
-    parts = f"{{left={_canonical(one)},right={_canonical(other)}}}"
-    assert _canonical(one * other) == f"Multiplied{parts}"
-    assert _canonical(one + other) == f"Added{parts}"
-    assert _canonical(active).startswith("On{columns=[int:0],kernel=RBF{")
+    parts = f"{{left={canonical(one)},right={canonical(other)}}}"
+    assert canonical(one * other) == f"Multiplied{parts}"
+    assert canonical(one + other) == f"Added{parts}"
+    assert canonical(active).startswith("On{columns=[int:0],kernel=RBF{")
 
 
 def test_a_field_that_came_later_says_nothing_unless_it_is_given():
     # so that agents stored before there was such a field are still read
-    assert _canonical(cb.act.FollowCentre()) == "FollowCentre{follow_rule=str:'nearest'}"
-    assert "patience=int:3" in _canonical(cb.act.FollowCentre(patience=3))
+    assert canonical(cb.act.FollowCentre()) == "FollowCentre{follow_rule=str:'nearest'}"
+    assert "patience=int:3" in canonical(cb.act.FollowCentre(patience=3))
 
 
 def test_policies_with_equal_answers_are_equal_whatever_their_names():
@@ -289,6 +290,6 @@ def test_equal_policies_do_not_share_what_a_part_of_ones_own_keeps():
 def test_the_fingerprint_is_worked_out_once(monkeypatch):
     policy = row(similarity=cb.similarity.Known(matrix=np.eye(3)))
     before = policy.fingerprint
-    monkeypatch.setattr("coopbandits.policy._canonical", None)
+    monkeypatch.setattr("coopbandits.policy.policy.canonical", None)
     assert policy.fingerprint == before
     assert hash(policy) == hash(policy)
