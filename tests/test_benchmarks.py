@@ -253,3 +253,83 @@ def test_cases_on_large_networks_say_what_they_measured(monkeypatch):
     assert row["slope"] == pytest.approx(1.5)
     assert row["times faster"] == 1.0
     assert set(large.sparse_network("at random").arcs.counts) <= set(range(40))
+
+
+@pytest.fixture
+def agents(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import agents  # noqa: PLC0415
+    import serving  # noqa: PLC0415
+
+    monkeypatch.setattr(agents, "RESULTS", tmp_path / "agents.json")
+    for name, value in {
+        "AGENTS": 4,
+        "SHORT": 5,
+        "LONG": 8,
+        "SEEDS": dict.fromkeys(agents.SEEDS, 2),
+        "JUMP_SEEDS": 2,
+        "TUNING": range(1000, 1001),
+        "HALF_LIVES": (2, 4),
+        "WINDOWS": (2, 4),
+    }.items():
+        monkeypatch.setattr(agents, name, value)
+    for name, value in {
+        "HEARD": (3, 4, 5),
+        "DECISIONS": 6,
+        "INLINE": 3,
+        "PACE": 0.0,
+        "BLOCK": 4,
+        "BLOCKS": 5,
+        "REPEATS": 1,
+        "MESSAGES": (20, 40),
+    }.items():
+        monkeypatch.setattr(serving, name, value)
+    return agents
+
+
+def test_the_benchmark_of_agents_measures_resumes_and_prints(agents, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["agents", "run"])
+    agents.main()
+    first = agents.RESULTS.read_text()
+    agents.main()  # there is nothing left to do
+    assert agents.RESULTS.read_text() == first
+    found = {name: row["measured"] for name, row in json.loads(first).items()}
+    assert set(found) == set(agents.ROWS)
+    regret = agents.constant_case("LinUCB", "c", 1)
+    assert found["constant"]["LinUCB|c|1"] == regret, "the same seed, the same run"
+    still = [found["jump"][f"nothing|LinUCB|{rule}|1"] for rule in ("never|0", "Window|80")]
+    assert still[0] == still[1], "a window longer than the run forgets nothing"
+    assert found["decide"]["linear|5|busy"]["decisions"] == 6
+    assert found["memory"]["40"]["rounds"] > found["memory"]["20"]["rounds"]
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", ["agents", "table"])
+    agents.main()
+    shown = capsys.readouterr().out
+    for row in ("| Eager, Evidence | 2 |", "| D-LinUCB | 80 |", "| Fourier(64) | 5 |", "| ratio |"):
+        assert row in shown
+
+
+def test_a_shifted_problem_has_another_constant_and_the_same_regret(agents):
+    network = cb.Network.path(3)
+    problem = cb.problems.clustered_linear(network, clusters=[0, 0, 1], seed=1)
+    more = agents.Shifted(problem, 10.0)
+    plain, shifted = (cb.play(each, cb.Uniform(), 6, seed=2) for each in (problem, more))
+    np.testing.assert_array_equal(plain.actions, shifted.actions)
+    np.testing.assert_allclose(shifted.regret, plain.regret, atol=1e-12)
+    np.testing.assert_allclose(shifted.rewards, plain.rewards + 10.0)
+
+
+def test_a_ratio_of_sums_has_a_jackknife_interval(agents):
+    assert agents.ratio([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == (2.0, 0.0)
+    value, half = agents.ratio([1.0, 2.0, 3.0], [2.0, 2.0, 2.0])
+    left_out = np.array([5 / 4, 4 / 4, 3 / 4])
+    error = np.sqrt(2 / 3 * ((left_out - left_out.mean()) ** 2).sum())
+    assert (value, half) == (1.0, pytest.approx(4.302653 * error, rel=1e-6))
+
+
+def test_what_a_value_takes_counts_arrays_behind_views_once(agents):
+    import serving  # noqa: PLC0415
+
+    whole = np.zeros(10_000)
+    held = {"some": whole[:5], "more": whole[5:], "apart": np.zeros(10_000)}
+    assert 80_000 < serving.deep_size(held, (held["apart"],)) < 82_000
