@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.agent import agent as agent_module
+from coopbandits.agent import core as agent_core
 from coopbandits.errors import NonFiniteError, RemoteProtocolError
 from worlds import DIM, eager, news
 
@@ -95,7 +95,7 @@ POLICIES = {
 @pytest.fixture(autouse=True)
 def small_room(monkeypatch):
     FUSE.left = 0
-    monkeypatch.setattr(agent_module, "_MOST_PENDING", 3)
+    monkeypatch.setattr(agent_core, "_MOST_PENDING", 3)
 
 
 def calls(policy, seed=0, rounds=6):
