@@ -152,8 +152,9 @@ class FactorBeliefs:
         """Keep the observations of the window alone, and start posteriors anew with them."""
         clock = dict(self.clock)
         for one in observations:
-            newest = max(one.round, clock.get(one.origin, (0, 0))[0])
-            clock[one.origin] = newest, now
+            # what is older than what is known does not end a silence
+            if one.origin not in clock or one.round > clock[one.origin][0]:
+                clock[one.origin] = one.round, now
         reached = {
             origin: now if origin == self._agent else newest + max(now - came, 0)
             for origin, (newest, came) in clock.items()

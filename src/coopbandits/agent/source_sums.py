@@ -1,8 +1,8 @@
 """Sufficient statistics of each source, as one agent has heard of it, faded as its policy says.
 
 The statistics of a source stand at the newest of its rounds that is known. An older observation
-that comes later is added with the weight it has by then. As long as a source is silent, what it
-told ages in the agent's own rounds; its own observations always do.
+that comes later is added with the weight it has by then. As long as nothing newer comes from a
+source, what it told ages in the agent's own rounds; its own observations always do.
 """
 
 from collections.abc import Sequence
@@ -229,7 +229,8 @@ class SourceSums:
         learnt, newest, came = self.learnt.copy(), self.newest.copy(), self.came.copy()
         np.add.at(learnt, places, 1)
         np.maximum.at(newest, places, rounds)
-        came[places] = now
+        # what is older than what is known does not end a silence
+        came[places[(rounds > self.newest[places]) | (self.learnt[places] == 0)]] = now
         return replace(self, learnt=learnt, newest=newest, came=came)
 
     def _aged(self, newest: IntArray) -> tuple[Array, Array]:
