@@ -192,3 +192,18 @@ def test_a_result_that_cannot_be_adopted_whole_changes_nothing(rng, monkeypatch)
             agent.adopt(result)
     assert agent.to_bytes() == before
     agent.adopt(result)
+
+
+@pytest.mark.parametrize("features", [None, cb.features.Exact()], ids=["factor", "sums"])
+def test_blocks_without_rounds_follow_one_another(features, rng):
+    policy = cb.NaiveCooperation(features=features, forget=cb.forget.Window(5))
+    X, y = rng.normal(size=(8, 2)), rng.normal(size=8)
+    one, other = (policy.agent(0, cb.Network.path(2)) for _ in range(2))
+    one.hear(1, X, y)
+    for start in range(0, 8, 2):
+        other.hear(1, X[start : start + 2], y[start : start + 2])
+    last = cb.NaiveCooperation().agent(0, cb.Network.path(2))
+    last.hear(1, X[3:], y[3:])
+    asked = rng.normal(size=(4, 2))
+    for agent in (one, other):
+        np.testing.assert_allclose(agent.predict(asked).mean, last.predict(asked).mean, atol=1e-12)

@@ -58,6 +58,10 @@ class Beliefs(Protocol):
         """
         ...
 
+    def newest(self, origin: int) -> int:
+        """Return the newest round of an agent that was learnt, 0 for none."""
+        ...
+
     def saw(self, observation: Observation) -> None:
         """Note an observation of the agent's own, which counts before it is learnt if it can."""
         ...

@@ -261,11 +261,11 @@ class AgentCore:
             )
 
     def _newest_of(self, origin: int) -> int:
-        """Return the newest round of an agent that was learnt, 0 for none."""
-        beliefs = self._beliefs
-        if not isinstance(beliefs, StatisticsBeliefs) or origin not in self._heard:
-            return 0
-        return beliefs.newest(origin)
+        """Return the newest round of an agent that was learnt or waits, 0 for none."""
+        rounds = [one.round for one in self._inbox.observations if one.origin == origin]
+        if self._beliefs is not None and origin in self._heard:
+            rounds.append(self._beliefs.newest(origin))
+        return max(rounds, default=0)
 
     def _adds_up(self) -> StatisticsBeliefs | None:
         """Return what adds own observations up, where sums are told."""

@@ -78,6 +78,12 @@ class FactorBeliefs:
                 observations = self.observations
         self._extend(observations)
 
+    def newest(self, origin: int) -> int:
+        """Return the newest round of an agent that was learnt, 0 for none."""
+        if self._window is not None:
+            return self.clock.get(origin, (0, 0))[0]
+        return max((one.round for one in self.observations if one.origin == origin), default=0)
+
     def saw(self, observation: Observation) -> None:
         """Do nothing: an observation of the agent's own is learnt as any other."""
 
