@@ -1,3 +1,5 @@
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 
@@ -179,6 +181,60 @@ def test_the_coverage_test_can_fail(kind):
     # a tenth of the norm and of the noise is a width that promises too much
     too_narrow = kind(norm=0.1, noise=0.03, delta=0.1)
     assert covered_runs(too_narrow, ridge=0.09, noise=0.3, runs=40) < 0.75 * 40
+
+
+@dataclass(frozen=True, eq=False)
+class WithConstants:
+    """A problem with a constant of its own in each agent's rewards: (V,)."""
+
+    problem: cb.problems.Simulated
+    constants: np.ndarray
+
+    @property
+    def network(self):
+        return self.problem.network
+
+    def round(self, t, seed):
+        offer = self.problem.round(t, seed)
+        more = self.constants[offer.agents]
+        return replace(offer, expected=offer.expected + more, rewards=offer.rewards + more)
+
+
+def covered_with_constants(norm_of, *, tau, ridge, runs):
+    """Count the runs in which bounds cover f_v + c_v, c_v = ±10; the norm is that of f and c."""
+    network, covered = cb.Network.path(4), 0
+    constants = np.array([10.0, -10.0, 10.0, 10.0])
+    norm = norm_of(1.0, constants, tau)
+    for seed in range(runs):
+        problem = cb.problems.kernel(
+            network, kernel=cb.kernels.RBF(0.7), dim=2, actions=6, noise=0.3, support=20, seed=seed
+        )
+        policy = cb.EagerKernelUCB(
+            problem.kernel,
+            similarity=problem.similarity,
+            ttl=2,
+            ridge=ridge,
+            width=cb.width.SelfNormalised(norm, 0.3, 0.1),
+            intercept=tau,
+        )
+        covered += holds(WithConstants(problem, constants), policy, rounds=8, seed=seed)
+    return covered
+
+
+def norm_with_constants(norm, constants, tau):
+    return np.sqrt(norm**2 + (constants**2).sum() / tau**2)
+
+
+@pytest.mark.parametrize("runs", [40, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("tau", "ridge"), [(10.0, 0.09), (1.0, 0.09), (10.0, 1.0)])
+def test_with_an_intercept_the_norm_gains_the_constants_and_bounds_cover_them(tau, ridge, runs):
+    held = covered_with_constants(norm_with_constants, tau=tau, ridge=ridge, runs=runs)
+    assert held >= 0.9 * runs  # δ = 0.1
+
+
+def test_a_norm_that_leaves_constants_out_covers_nothing_where_they_are_large():
+    held = covered_with_constants(lambda norm, *_: norm, tau=1.0, ridge=0.09, runs=20)
+    assert held == 0
 
 
 @pytest.mark.parametrize("ridge", [0.05, 1.0, 4.0])
