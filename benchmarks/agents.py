@@ -50,7 +50,8 @@ LONG = 400
 SEEDS = {"LinUCB": 100, "Eager, known clusters": 100, "KernelUCB, RBF": 40,
          "KernelUCB, RBF, Fourier(64)": 100, "Eager, Evidence": 20}  # fmt: skip
 CASES = {"a": (0.0, None), "b": (0.0, TAU), "c": (CONSTANT, TAU), "d": (CONSTANT, None)}
-JUMP_SEEDS, TUNING = 40, range(1000, 1010)
+# how many seeds are reported, and how many others are for tuning
+JUMP_SEEDS = {"LinUCB": (40, 10), "Eager": (40, 10), "Evidence": (10, 4)}
 HALF_LIVES, WINDOWS = (10, 20, 40, 80, 160), (25, 50, 100, 200)
 KINDS = ("jump", "drift", "regroup", "nothing")
 
@@ -147,7 +148,8 @@ def forgetting(base: str, rule: str, setting: float, problem: Any) -> Any:
     """Make a policy that forgets, or not.
 
     Args:
-        base: "LinUCB" or "Eager", which knows the clusters (of the first round, if they change).
+        base: "LinUCB"; "Eager", which knows the clusters (of the first round, if they change); or
+            "Evidence", Eager that learns K_z.
         rule: What forgets.
         setting: A half life, or a window, in rounds.
         problem: Of which clusters are told.
@@ -163,19 +165,26 @@ def forgetting(base: str, rule: str, setting: float, problem: Any) -> Any:
         forget = cb.forget.Window(rounds=int(setting))
     if base == "LinUCB":
         return cb.LinUCB(eta=ETA, forget=forget)
-    first = problem.similarity or problem.at(1).similarity
-    return cb.EagerKernelUCB(LINEAR, similarity=first, eta=ETA, forget=forget)
+    known = None if base == "Evidence" else problem.similarity or problem.at(1).similarity
+    return cb.EagerKernelUCB(LINEAR, similarity=known, eta=ETA, forget=forget)
 
 
 RULES = {
     "LinUCB": ("Exponential", "Window", "SW-LinUCB", "D-LinUCB"),
     "Eager": ("Exponential", "Window"),
+    "Evidence": ("Exponential",),
 }
+NAMES = {"LinUCB": "LinUCB", "Eager": "Eager, known clusters", "Evidence": "Eager, Evidence"}
 
 
 def grid(rule: str) -> tuple[int, ...]:
     """Return what is tried."""
     return HALF_LIVES if rule in ("Exponential", "D-LinUCB") else WINDOWS
+
+
+def tuning(base: str) -> range:
+    """Return the seeds for tuning, none of which is reported."""
+    return range(1000, 1000 + JUMP_SEEDS[base][1])
 
 
 def jump_case(kind: str, base: str, rule: str, setting: float, seed: int) -> float:
@@ -194,14 +203,14 @@ def jump(known: Facts, keep: Callable[[], None], workers: int) -> None:
         for kind in KINDS[:-1]
         for base, rule in pairs
         for setting in grid(rule)
-        for seed in TUNING
+        for seed in tuning(base)
     }
     run_all(tried, known, keep, workers)
     jobs = {}
     for kind in KINDS:
         for base, rule in [*pairs, *((base, "never") for base in RULES)]:
             setting = chosen(known, kind, base, rule)
-            for seed in range(JUMP_SEEDS):
+            for seed in range(JUMP_SEEDS[base][0]):
                 key = f"{kind}|{base}|{rule}|{setting}|{seed}"
                 jobs[key] = partial(jump_case, kind, base, rule, setting, seed)
     run_all(jobs, known, keep, workers)
@@ -214,7 +223,7 @@ def chosen(known: Facts, kind: str, base: str, rule: str) -> int:
     if kind == "nothing":
         return 10 * LONG
     costs = {
-        setting: sum(known[f"{kind}|{base}|{rule}|{setting}|{seed}"] for seed in TUNING)
+        setting: sum(known[f"{kind}|{base}|{rule}|{setting}|{seed}"] for seed in tuning(base))
         for setting in grid(rule)
     }
     return min(costs, key=lambda setting: costs[setting])
@@ -256,14 +265,15 @@ def jump_table(known: Facts) -> None:
         print(f"\n{kind}\n\n| | half life or window | regret | of never forgetting |")
         print("|---" * 4 + "|")
         for base, rules in RULES.items():
-            never = [known[f"{kind}|{base}|never|0|{s}"] for s in range(JUMP_SEEDS)]
-            print(f"| {base} | – | {np.mean(never):.1f} | 1 |")
+            seeds = range(JUMP_SEEDS[base][0])
+            never = [known[f"{kind}|{base}|never|0|{s}"] for s in seeds]
+            print(f"| {NAMES[base]} | – | {np.mean(never):.1f} | 1 |")
             for rule in rules:
                 setting = chosen(known, kind, base, rule)
-                key = f"{kind}|{base}|{rule}|{setting}"
-                each = [known[f"{key}|{s}"] for s in range(JUMP_SEEDS)]
-                name = rule if "LinUCB" in rule else f"{base}, `{rule}`"
-                print(f"| {name} | {setting} | {np.mean(each):.1f} | {shown(ratio(each, never))} |")
+                each = [known[f"{kind}|{base}|{rule}|{setting}|{s}"] for s in seeds]
+                name = rule if "LinUCB" in rule else f"{NAMES[base]}, `{rule}`"
+                cells = f"{setting} | {np.mean(each):.1f} | {shown(ratio(each, never))}"
+                print(f"| {name} | {cells} |")
 
 
 def shown(value: tuple[float, float]) -> str:

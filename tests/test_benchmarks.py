@@ -267,8 +267,7 @@ def agents(monkeypatch, tmp_path):
         "SHORT": 5,
         "LONG": 8,
         "SEEDS": dict.fromkeys(agents.SEEDS, 2),
-        "JUMP_SEEDS": 2,
-        "TUNING": range(1000, 1001),
+        "JUMP_SEEDS": dict.fromkeys(agents.JUMP_SEEDS, (2, 1)),
         "HALF_LIVES": (2, 4),
         "WINDOWS": (2, 4),
     }.items():
