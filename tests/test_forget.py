@@ -75,3 +75,17 @@ def test_something_old_that_comes_late_does_not_make_old_evidence_fresh(name, ho
         agent.receive(news(6, *heard[0][1:]))
         ages = np.array([1, 6 - old, 0])
         assert_believes(agent, [*heard, heard[0]], weight(ages))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_peers_last_round_of_all_takes_only_its_own_evidence(name):
+    """Ages of rounds up to 2⁶³ − 1 do not overflow."""
+    agent = policy_of(name).agent(1, NETWORK)
+    agent.predict(QUERIES)
+    for round_ in (3, 2**63 - 1, 4):
+        agent.receive(news(round_, [1.0, 0.0]))
+        agent.predict(QUERIES)
+    assert_believes(agent, [(0, [1.0, 0.0], 1.0)], [1.0])
+    wait(agent, 2)
+    weight = agent.policy.forget.weight(2)
+    assert_believes(agent, [(0, [1.0, 0.0], 1.0)], [weight])

@@ -192,9 +192,11 @@ class SourceSums:
         forget = self._forget
         if not isinstance(forget, Window):
             return self
-        clock = self.newest + self.silence(now, me)
+        newest, silence = self.newest.tolist(), self.silence(now, me).tolist()
         held = tuple(
-            (place, one) for place, one in self.held if clock[place] - one.round < forget.rounds
+            (place, one)
+            for place, one in self.held
+            if newest[place] - one.round + silence[place] < forget.rounds
         )
         sums, summaries = self.sums.copy(), self.summaries.copy()
         for place in {place for place, _ in self.held}:  # digests are of a window as they are
