@@ -62,7 +62,7 @@ from coopbandits.errors import (
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy
 from coopbandits.protocol.digests import Digest, News
-from coopbandits.protocol.messages import Message, Observation
+from coopbandits.protocol.messages import LAST_ROUND, Message, Observation
 from coopbandits.similarity.mean_embedding import FrozenKernel
 
 
@@ -522,7 +522,7 @@ class Agent(AgentCore):
         self._check_own(X, whose)
         with self._transaction():
             self._settle_dimension(X.shape[1])
-            after = self._newest_of(whose) + 1 + np.arange(k)
+            after = min(self._newest_of(whose), LAST_ROUND - k) + 1 + np.arange(k)
             dated = as_rounds(rounds, k, 0 * after if whose == self.agent else after)
             if attached is None:
                 with_them = self._attachments.by_themselves(X)

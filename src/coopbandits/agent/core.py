@@ -265,6 +265,8 @@ class AgentCore:
         rounds = [one.round for one in self._inbox.observations if one.origin == origin]
         if self._beliefs is not None and origin in self._heard:
             rounds.append(self._beliefs.newest(origin))
+        if self._arm is not None and origin == self._leader:
+            rounds.append(self._arm.round)
         return max(rounds, default=0)
 
     def _adds_up(self) -> StatisticsBeliefs | None:
