@@ -14,8 +14,9 @@ The rules:
 4. The first context that the agent's own user gives fixes d. Messages that came before and have
    another d are dropped then.
 5. A decision set is (K, d) contexts, or a continuum: a `Box` or a `Polytope` (docs/continuum.md).
-6. `decide()` is `learning_task()`, `task.run()`, `adopt(result)` and `decide(learn=False)` in turn.
-   Where sums are kept, learning may so be done elsewhere, and deciding does not wait for it.
+6. `decide()` is `learning_task()`, `task.run()`, `adopt(result)` and `decide(learn=False)` in turn,
+   once d is fixed. Where sums are kept, learning may so be done elsewhere, and deciding does not
+   wait for it.
 
 What arrives waits in an `Inbox`; at the next decision `Beliefs` learn it; `choice.py` chooses; what
 is to be told goes through an `Outbox`.
@@ -181,6 +182,8 @@ class Agent(AgentCore):
 
     def decide_many(self, decision_sets: Iterable[object], *, learn: bool = True) -> list[Decision]:
         """Choose from each of several decision sets, as `decide` would in a row; all or none.
+
+        All of them are decided in one round: nothing fades in between.
 
         Args:
             decision_sets: As `decide` takes them.
