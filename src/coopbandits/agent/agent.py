@@ -197,6 +197,11 @@ class Agent(AgentCore):
             >>> agent.awaiting
             (1, 2)
         """
+        given: object = decision_sets
+        if not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
+            raise InputError(
+                f"decide_many takes a list of decision sets, got {short(given)}; decide takes one"
+            )
         return self._decided(decision_sets, learn=learn)
 
     def took(self, contexts: object, index: object, *, propensity: float | None = None) -> Decision:

@@ -122,6 +122,12 @@ class AgentCore:
     def _decided(self, decision_sets: Iterable[object], *, learn: bool) -> list[Decision]:
         """Choose from each of some decision sets, and open all of these decisions, or none."""
         pairs = [self._offered(contexts) for contexts in decision_sets]
+        dims = sorted({dimension(offered) for _, offered in pairs})
+        if len(dims) > 1:
+            raise ShapeError(
+                f"decision sets of contexts of {dims[0]} and of {dims[1]} numbers came together; "
+                "expected one length for all"
+            )
         choices, attachments = [], self._attachments
         with self._transaction():
             for _, offered in pairs:
