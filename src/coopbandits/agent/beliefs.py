@@ -66,8 +66,8 @@ class Beliefs(Protocol):
         """Note an observation of the agent's own, which counts before it is learnt if it can."""
         ...
 
-    def predict(self, X: Array, attached: Array) -> Belief:
-        """Return the belief at m contexts, with covariances if the act draws: (m, d), (·,)."""
+    def predict(self, X: Array, attached: Array, *, joint: bool = False) -> Belief:
+        """Return the belief at m contexts, with covariances if `joint`: (m, d), (·,)."""
         ...
 
     def draw(self, dim: int, width: float, rng: np.random.Generator) -> SamplePath:

@@ -112,7 +112,7 @@ class Viewpoint:
                 what=f"one joint draw at {len(X):,} actions",
                 advice="offer fewer actions, a continuum, or take a policy that does not draw",
             )
-        belief = self.beliefs.predict(X, self.attached(X))
+        belief = self.beliefs.predict(X, self.attached(X), joint=draws(act))
         deviations = None
         if belief.count[0] > 0 and draws(act):
             assert belief.covariance is not None

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from coopbandits.act import draws
 from coopbandits.agent.beliefs import Arrays
 from coopbandits.agent.gradients import FactorSurface
 from coopbandits.arrays import Array, IntArray
@@ -115,12 +114,12 @@ class FactorBeliefs:
             self._summaries = self._summed(observations)
         self._start_anew()
 
-    def predict(self, X: Array, attached: Array) -> Belief:
-        """Return the belief at m contexts, with covariances if the act draws: (m, d), (·,)."""
+    def predict(self, X: Array, attached: Array, *, joint: bool = False) -> Belief:
+        """Return the belief at m contexts, with covariances if `joint`: (m, d), (·,)."""
         if attached.size:
             X = np.hstack([X, np.repeat(attached[None, :], len(X), axis=0)])
         agents = np.full(len(X), self._agent)
-        return self._posteriors.predict(agents, X, joint=draws(self._policy.act))
+        return self._posteriors.predict(agents, X, joint=joint)
 
     def draw(self, dim: int, width: float, rng: np.random.Generator) -> SamplePath:
         """Draw a function from N(mean, w²Σ)."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from coopbandits.act import draws
 from coopbandits.agent.beliefs import Arrays
 from coopbandits.agent.gradients import WeightsSurface
 from coopbandits.agent.learning import LearningResult, LearningTask, believed
@@ -154,13 +153,13 @@ class StatisticsBeliefs:
             self.posterior = self.posterior.conditioned(phi, one.reward, self._policy.ridge)
         self.unfolded = ()
 
-    def predict(self, X: Array, attached: Array) -> Belief:
-        """Return the belief at m contexts, with covariances if the act draws: (m, d), (·,)."""
+    def predict(self, X: Array, attached: Array, *, joint: bool = False) -> Belief:
+        """Return the belief at m contexts, with covariances if `joint`: (m, d), (·,)."""
         assert self._plan.basis is not None
         self.fold()
         phi = self._plan.basis.features(self._policy.kernel, X)
         asked, known = self._with_ones(phi), self.posterior
-        mean, variance, covariance = known.ask(asked, joint=draws(self._policy.act))
+        mean, variance, covariance = known.ask(asked, joint=joint)
         belief = Belief(
             mean,
             variance,
