@@ -9,6 +9,7 @@ from coopbandits.errors import (
     LocalProtocolError,
     NetworkError,
     NonFiniteError,
+    ParameterError,
     RemoteProtocolError,
     ShapeError,
 )
@@ -441,3 +442,18 @@ def test_an_agent_that_keeps_sums_takes_any_number(rng):
     for t in range(1, MOST_OF_ONE + 300):
         agent.receive(news(rng, round=t, ttl=1))
     assert agent.known == MOST_OF_ONE + 299
+
+
+def test_an_agent_that_keeps_observations_cannot_let_them_fade_and_says_so():
+    network, fades = cb.Network.path(2), cb.forget.Exponential(half_life=5)
+    policy = cb.KernelUCB(cb.kernels.RBF(), forget=fades)
+    with pytest.raises(ParameterError, match=r"half_life=5.* give the policy features=, such as"):
+        policy.agent(0, network)
+    for kernel, more in (
+        (cb.kernels.Linear(), {}),
+        (cb.kernels.RBF(), {"features": cb.features.Fourier(8)}),
+    ):
+        agent = cb.KernelUCB(kernel, forget=fades, **more).agent(0, network)
+        agent.reward(agent.decide([[1.0, 0.0]]), 1.0)
+        [before, *_, after] = [agent.decide([[1.0, 0.0]]).mean for _ in range(20)]
+        assert 0 < after < 0.5 * before

@@ -45,6 +45,7 @@ from coopbandits.errors import (
     ParameterError,
     ShapeError,
 )
+from coopbandits.forget import Exponential
 from coopbandits.gp.compositions import refusal
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy, plan
@@ -71,6 +72,7 @@ class AgentCore:
         expire: int = EXPIRE,
     ) -> None:
         check_kinds(policy, network)
+        _check_fades(policy)
         self.policy, self.network = policy, network
         self._plan = plan(policy, network)
         self.agent = network.index(agent)
@@ -340,6 +342,16 @@ def _most_hops(carrier: Network, agent: int, ttl: int) -> dict[int, int]:
     sources, rounds = carrier.lags(ttl).row(agent)
     most = dict(zip(sources.tolist(), (ttl + 1 - rounds).tolist(), strict=True))
     return most | {agent: ttl}
+
+
+def _check_fades(policy: Policy) -> None:
+    """Refuse to keep observations whose weights would have to fade, which only sums do."""
+    if isinstance(policy.forget, Exponential) and policy.basis is None:
+        raise ParameterError(
+            f"forget={short(policy.forget)} multiplies sums of features, and an agent with "
+            f"{short(policy.kernel)} keeps observations; give the policy features=, such as "
+            "coopbandits.features.Fourier(64), or forget=coopbandits.forget.Window(…)"
+        )
 
 
 def check_kinds(policy: object, network: object) -> None:
