@@ -2,12 +2,14 @@ import os
 import subprocess
 import sys
 from functools import partial
+from inspect import signature
 
 import networkx as nx
 import numpy as np
 import pytest
 
 import coopbandits as cb
+from coopbandits import policies
 from coopbandits.act import AtRandom, UpperBound, first_best
 from coopbandits.errors import InputError, ParameterError, SimilarityError, StateError
 from coopbandits.listen import Everyone, Myself, Neighbourhood
@@ -293,3 +295,19 @@ def test_the_fingerprint_is_worked_out_once(monkeypatch):
     monkeypatch.setattr("coopbandits.policy.policy.canonical", None)
     assert policy.fingerprint == before
     assert hash(policy) == hash(policy)
+
+
+ROWS = [getattr(policies, name) for name in policies.__all__]
+
+
+@pytest.mark.parametrize("maker", ROWS, ids=lambda maker: maker.__name__)
+def test_a_misspelt_option_of_a_named_policy_is_refused_with_what_was_meant(maker):
+    named = {"kernel": cb.kernels.RBF()} if "kernel" in signature(maker).parameters else {}
+    maker(**named, intercept=10)
+    for wrong, complaint in {
+        "intercpt": r" takes no 'intercpt'; did you mean 'intercept'\?",
+        "forgets": r" takes no 'forgets'; did you mean 'forget'\?",
+        "act": r" takes no 'act'; expected one of .*intercept, scale, scaling, forget",
+    }.items():
+        with pytest.raises(ParameterError, match=f"^{maker.__name__}{complaint}"):
+            maker(**named, **{wrong: 10})

@@ -7,6 +7,7 @@ that leaves room for arithmetic (`LARGEST`).
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from difflib import get_close_matches
 from functools import cached_property
 from hashlib import sha256
 from numbers import Integral, Real
@@ -247,6 +248,13 @@ def as_choice(value: Any, what: str, choices: Iterable[str], *, otherwise: str =
     named = [*map(repr, known), *([otherwise] if otherwise else [])]
     expected = " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
     raise ParameterError(f"{what}={short(value)} is not known; expected {expected}")
+
+
+def instead(given: str, known: Iterable[str]) -> str:
+    """Say what may have been meant by a name that is not known; the end of a message."""
+    names = list(known)
+    near = get_close_matches(given, names, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(names)}"
 
 
 def check_size(*shape: float, what: str, advice: str) -> None:

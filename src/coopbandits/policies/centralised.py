@@ -5,7 +5,7 @@ from typing import Unpack
 from coopbandits.act import UpperBound
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Everyone
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, known_options
 from coopbandits.similarity import Same, Similarity
 from coopbandits.width import Width, chosen_width
 
@@ -50,5 +50,5 @@ def Centralised(
         act=UpperBound(),
         ridge=ridge,
         compose=compose,
-        **options,
+        **known_options(Centralised, options),
     )

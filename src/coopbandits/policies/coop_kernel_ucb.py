@@ -6,7 +6,7 @@ from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Clique
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, known_options
 from coopbandits.say import Everything, Say
 from coopbandits.similarity import Evidence, Similarity
 from coopbandits.width import Width, chosen_width
@@ -61,5 +61,5 @@ def CoopKernelUCB(
         features=features,
         say=Everything() if say is None else say,
         compose=compose,
-        **options,
+        **known_options(CoopKernelUCB, options),
     )

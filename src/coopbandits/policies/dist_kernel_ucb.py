@@ -6,7 +6,7 @@ from coopbandits.act import FollowCentre
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Centre
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, known_options
 from coopbandits.similarity import Same
 from coopbandits.width import Width, chosen_width
 
@@ -60,5 +60,5 @@ def DistKernelUCB(
         ttl=ttl,
         ridge=ridge,
         features=features,
-        **options,
+        **known_options(DistKernelUCB, options),
     )

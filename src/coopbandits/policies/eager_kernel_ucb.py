@@ -6,7 +6,7 @@ from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Neighbourhood
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, known_options
 from coopbandits.say import Everything, Say
 from coopbandits.similarity import Evidence, Similarity
 from coopbandits.width import Width, chosen_width
@@ -60,5 +60,5 @@ def EagerKernelUCB(
         features=features,
         say=Everything() if say is None else say,
         compose=compose,
-        **options,
+        **known_options(EagerKernelUCB, options),
     )

@@ -7,7 +7,7 @@ from coopbandits.arrays import short
 from coopbandits.errors import ParameterError
 from coopbandits.kernels import Linear
 from coopbandits.listen import Everyone
-from coopbandits.policy import Options, Policy, refuse_kernel
+from coopbandits.policy import Options, Policy, known_options, refuse_kernel
 from coopbandits.similarity import Laplacian
 from coopbandits.width import Logarithmic, Width
 
@@ -59,5 +59,5 @@ def GoBLin(
         width=Logarithmic(1.0 if alpha is None else alpha) if width is None else width,
         act=UpperBound(),
         ridge=ridge,
-        **options,
+        **known_options(GoBLin, options),
     )

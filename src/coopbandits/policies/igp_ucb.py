@@ -6,7 +6,7 @@ from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Myself
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, known_options
 from coopbandits.similarity import Alone
 from coopbandits.width import InformationGain
 
@@ -44,5 +44,5 @@ def IGPUCB(
         act=UpperBound(),
         ridge=ridge,
         features=features,
-        **options,
+        **known_options(IGPUCB, options),
     )

@@ -6,7 +6,7 @@ from coopbandits.act import Sample
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Myself
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, known_options
 from coopbandits.similarity import Alone
 from coopbandits.width import Width, chosen_width
 
@@ -47,5 +47,5 @@ def KernelTS(
         act=Sample(samples),
         ridge=ridge,
         features=features,
-        **options,
+        **known_options(KernelTS, options),
     )

@@ -5,7 +5,7 @@ from typing import Unpack
 from coopbandits.act import UpperBound
 from coopbandits.kernels import Kernel
 from coopbandits.listen import Everyone
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, known_options
 from coopbandits.similarity import Laplacian
 from coopbandits.width import SelfNormalised, Width
 
@@ -48,5 +48,5 @@ def LaplacianKernelUCB(
         width=SelfNormalised() if width is None else width,
         act=UpperBound(),
         ridge=ridge,
-        **options,
+        **known_options(LaplacianKernelUCB, options),
     )

@@ -6,7 +6,7 @@ from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Linear
 from coopbandits.listen import Myself
-from coopbandits.policy import Options, Policy, refuse_kernel
+from coopbandits.policy import Options, Policy, known_options, refuse_kernel
 from coopbandits.similarity import Alone
 from coopbandits.width import Width, chosen_width
 
@@ -47,5 +47,5 @@ def LinUCB(
         act=UpperBound(),
         ridge=ridge,
         features=features,
-        **options,
+        **known_options(LinUCB, options),
     )

@@ -6,7 +6,7 @@ from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Kernel, Linear
 from coopbandits.listen import Neighbourhood
-from coopbandits.policy import Options, Policy
+from coopbandits.policy import Options, Policy, known_options
 from coopbandits.say import Everything, Say
 from coopbandits.similarity import Same
 from coopbandits.width import Width, chosen_width
@@ -52,5 +52,5 @@ def NaiveCooperation(
         ridge=ridge,
         features=features,
         say=Everything() if say is None else say,
-        **options,
+        **known_options(NaiveCooperation, options),
     )

@@ -6,7 +6,7 @@ from coopbandits.act import UpperBound
 from coopbandits.features import Basis
 from coopbandits.kernels import Linear
 from coopbandits.listen import Myself
-from coopbandits.policy import Options, Policy, refuse_kernel
+from coopbandits.policy import Options, Policy, known_options, refuse_kernel
 from coopbandits.similarity import Alone
 from coopbandits.width import SelfNormalised
 
@@ -42,5 +42,5 @@ def OFUL(
         act=UpperBound(),
         ridge=ridge,
         features=features,
-        **options,
+        **known_options(OFUL, options),
     )

@@ -5,7 +5,7 @@ from typing import Never, Unpack
 from coopbandits.act import AtRandom
 from coopbandits.kernels import Linear
 from coopbandits.listen import Myself
-from coopbandits.policy import Options, Policy, refuse_kernel
+from coopbandits.policy import Options, Policy, known_options, refuse_kernel
 from coopbandits.similarity import Alone
 from coopbandits.width import Fixed
 
@@ -29,5 +29,5 @@ def Uniform(*given: Never, **options: Unpack[Options]) -> Policy:
         similarity=Alone(),
         width=Fixed(0.0),
         act=AtRandom(),
-        **options,
+        **known_options(Uniform, options),
     )

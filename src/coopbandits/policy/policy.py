@@ -4,10 +4,11 @@ A fifth, what do I tell, is "everything" unless a policy says otherwise. `Policy
 `policies/` names the rows of the paper.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from hashlib import sha256
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from coopbandits.act import Act, Explore
@@ -16,6 +17,7 @@ from coopbandits.arrays import (
     as_count,
     as_positive,
     as_seed,
+    instead,
     short,
 )
 from coopbandits.errors import ParameterError, StateError
@@ -312,6 +314,22 @@ class Policy:
         # values alone were hashed at first: what came later says what it is
         later = ("intercept", "scale", "scaling", "forget")
         return {k: f"{k}={text}" if k in later else text for k, text in spelled.items()}
+
+
+def known_options(maker: Callable[..., Policy], options: Options) -> Options:
+    """Return what a named policy was given beside its own answers; refuse what it does not take.
+
+    Args:
+        maker: The named policy, with `**options: Unpack[Options]`.
+        options: What was given by name.
+    """
+    own = signature(maker).parameters.values()
+    known = [one.name for one in own if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    known += Options.__annotations__
+    for key in options:
+        if key not in known:
+            raise ParameterError(f"{maker.__name__} takes no {key!r}{instead(key, known)}")
+    return options
 
 
 def refuse_kernel(

@@ -4,7 +4,6 @@ A room holds the kinds of one question. What an argument may be is read from its
 is a kernel, a basis of features or another answer, the argument is a table with a kind of its own.
 """
 
-import difflib
 import inspect
 import typing
 from collections.abc import Callable
@@ -154,9 +153,3 @@ def room_of(maker: Maker, key: str) -> str | None:
 
 def _is_room(part: Any) -> bool:
     return isinstance(part, type) and part in _PROTOCOLS
-
-
-def instead(given: str, known: list[str]) -> str:
-    """Say what may have been meant."""
-    near = difflib.get_close_matches(given, known, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(known)}"

@@ -5,10 +5,10 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from coopbandits.arrays import is_whole, short
+from coopbandits.arrays import instead, is_whole, short
 from coopbandits.errors import CoopBanditsError, ParameterError
 from coopbandits.policy import Policy
-from coopbandits.spec.kinds import instead, known_kinds, parameters, room_of
+from coopbandits.spec.kinds import known_kinds, parameters, room_of
 from coopbandits.spec.writing import VERSION
 
 Path = tuple[str, ...]

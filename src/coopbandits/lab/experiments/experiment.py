@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from coopbandits.arrays import IntArray, as_count, as_fixed_seed, short
+from coopbandits.arrays import IntArray, as_count, as_fixed_seed, instead, short
 from coopbandits.engines import ENGINES, Algorithm
 from coopbandits.errors import CoopBanditsError, ExperimentError
 from coopbandits.lab.experiments.kinds import (
@@ -27,7 +27,6 @@ from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem
 from coopbandits.spec import policy_of
-from coopbandits.spec.kinds import instead
 
 ROOMS = ("networks", "problems", "policies")
 SETTINGS: dict[str, Any] = {

@@ -16,7 +16,7 @@ from typing import Any
 
 import coopbandits as cb
 from coopbandits import baselines
-from coopbandits.arrays import short
+from coopbandits.arrays import instead, short
 from coopbandits.engines import Algorithm
 from coopbandits.errors import CoopBanditsError, ExperimentError
 from coopbandits.lab.networks import half_diameter, load_network
@@ -27,7 +27,6 @@ from coopbandits.problems.problem import Problem
 from coopbandits.spec import Misplaced, policy_of
 from coopbandits.spec.kinds import (
     KINDS,
-    instead,
     known_kinds,
     parameters as spec_parameters,
     room_of as spec_room_of,

@@ -10,11 +10,10 @@ of F, the width η (chosen for agents alone, on other seeds), and how networks a
 from collections.abc import Sequence
 from typing import Any
 
-from coopbandits.arrays import as_choice, short
+from coopbandits.arrays import as_choice, instead, short
 from coopbandits.errors import ExperimentError
 from coopbandits.lab.experiments.experiment import Experiment, experiment_of
 from coopbandits.lab.experiments.kinds import HALF_DIAMETER, TRUTH
-from coopbandits.spec.kinds import instead
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "Erdős-Rényi": {"kind": "erdos_renyi", "p": 0.7},
