@@ -212,8 +212,34 @@ def test_numbers_come_out_of_what_has_no_dimension():
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_no_array_of_numbers_is_refused(value):
-    with pytest.raises(InputError, match=r"contexts (must be an array of|has shape|must be fin)"):
+    with pytest.raises(InputError, match=r"contexts (must be an array of numbers|has shape)"):
         as_contexts(value, "contexts")
+
+
+@pytest.mark.parametrize("given", [None, 3, "abc", {"a": X}, pd.DataFrame(X), cb.Box([0], [1])])
+def test_many_decision_sets_come_as_a_list_of_them(given):
+    agent = cb.LinUCB().agent(0, NETWORK)
+    with pytest.raises(InputError, match=r"takes a list of decision sets, as decide takes each"):
+        agent.decide_many(given)
+    for sets in ([X, X.tolist()], (pd.DataFrame(X), X[:1]), np.stack([X, X]), iter([X, X])):
+        assert len(agent.decide_many(sets)) == 2
+
+
+@pytest.mark.parametrize("ask", ["decide", "predict", "rank"])
+def test_learn_is_true_or_false(ask):
+    agent = cb.LinUCB().agent(0, NETWORK)
+    with pytest.raises(ParameterError, match=r"^learn must be True or False, got 'no'$"):
+        getattr(agent, ask)(X, learn="no")
+
+
+@pytest.mark.parametrize("name", ["contexts", "rewards"])
+def test_recorded_data_are_no_table_of_rows_and_columns(name):
+    given = {"contexts": np.zeros((2, 3, 1, 2)), "rewards": np.zeros((2, 3, 1))}
+    cb.problems.table(NETWORK, **given)
+    for frame in FRAMES.values():
+        table = frame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+        with pytest.raises(ShapeError, match=rf"^{name} is a table .* expected an array \(T, V, K"):
+            cb.problems.table(NETWORK, **{**given, name: table})
 
 
 def test_edges_come_as_arrays_and_tables_have_their_own_way():

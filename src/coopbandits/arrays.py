@@ -44,7 +44,7 @@ def as_floats(values: object, what: str) -> Array:
     plain = type(values) is np.ndarray and values.dtype == np.float64  # as most calls have it
     if plain and np.abs(values).max(initial=0.0) <= LARGEST:  # type: ignore[call-overload]
         return values.copy()  # type: ignore[attr-defined]
-    raw, names = as_array(values, what), _column_names(values)
+    raw, names = None if values is None else as_array(values, what), column_names(values)
     array = None if raw is None else _numbers(raw) if names is None else _by_columns(raw)
     if array is None:
         if raw is not None and names is not None and raw.shape[1:] == (len(names),):
@@ -110,7 +110,7 @@ def _numbers(raw: npt.NDArray[Any]) -> Array | None:
         return None
 
 
-def _column_names(values: object) -> list[object] | None:
+def column_names(values: object) -> list[object] | None:
     """Return what a table calls its columns; None for what is no table."""
     if isinstance(values, np.ndarray | type) or not hasattr(values, "__array__"):
         return None

@@ -22,7 +22,7 @@ What arrives waits in an `Inbox`; at the next decision `Beliefs` learn it; `choi
 is to be told goes through an `Outbox`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import overload
 
@@ -47,8 +47,10 @@ from coopbandits.arrays import (
     IntArray,
     as_contexts,
     as_count,
+    as_flag,
     as_positive,
     as_vector,
+    column_names,
     frozen,
     is_whole,
     short,
@@ -197,11 +199,7 @@ class Agent(AgentCore):
             >>> agent.awaiting
             (1, 2)
         """
-        given: object = decision_sets
-        if not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
-            raise InputError(
-                f"decide_many takes a list of decision sets, got {short(given)}; decide takes one"
-            )
+        _check_sets(decision_sets)
         return self._decided(decision_sets, learn=learn)
 
     def took(self, contexts: object, index: object, *, propensity: float | None = None) -> Decision:
@@ -256,6 +254,7 @@ class Agent(AgentCore):
             >>> found.mean.round(9).tolist(), float(found.upper[1]), agent.awaiting
             ([1.5, 0.0], 2.0, ())
         """
+        as_flag(learn, "learn")
         offered, attachments = self._asked(contexts), self._attachments
         with self._transaction():
             viewpoint = self._viewpoint(offered, attachments, learn=learn)
@@ -279,6 +278,7 @@ class Agent(AgentCore):
             >>> agent.rank(np.eye(3), 2).tolist()  # a slate of two
             [0, 2]
         """
+        as_flag(learn, "learn")
         offered, used = self._asked(contexts), self._rng.bit_generator.state
         most = len(offered) if k is None else as_count(k, "k", most=len(offered))
         with self._transaction():
@@ -620,3 +620,13 @@ class Agent(AgentCore):
         """
         check_kinds(policy, network)
         return snapshot.restored(data, policy, network)
+
+
+def _check_sets(given: object) -> None:
+    """Refuse what is no list of decision sets."""
+    texts = isinstance(given, str | bytes | Mapping)
+    if texts or not isinstance(given, Iterable) or column_names(given) is not None:
+        raise InputError(
+            "decide_many takes a list of decision sets, as decide takes each of them, got "
+            f"{short(given)}"
+        )

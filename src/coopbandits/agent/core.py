@@ -35,6 +35,7 @@ from coopbandits.arrays import (
     Array,
     as_contexts,
     as_count,
+    as_flag,
     as_seed,
     frozen,
     short,
@@ -123,6 +124,7 @@ class AgentCore:
 
     def _decided(self, decision_sets: Iterable[object], *, learn: bool) -> list[Decision]:
         """Choose from each of some decision sets, and open all of these decisions, or none."""
+        as_flag(learn, "learn")
         pairs = [self._offered(contexts) for contexts in decision_sets]
         dims = sorted({dimension(offered) for _, offered in pairs})
         if len(dims) > 1:

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coopbandits.arrays import Array, IntArray, as_contexts, as_floats, is_listing, short
+from coopbandits.arrays import (
+    Array,
+    IntArray,
+    as_contexts,
+    as_floats,
+    column_names,
+    is_listing,
+    short,
+)
 from coopbandits.errors import ShapeError
 from coopbandits.network import Network, as_network
 from coopbandits.problems.problem import Round, check_truth, stacked
@@ -86,6 +94,12 @@ def table(
     for name, given in given_tables.items():
         if not is_listing(given) and not (name == "expected" and given is None):
             raise ShapeError(f"{name} must be an array or nested lists, got {short(given)}")
+        if column_names(given) is not None:
+            inner = "(T, V, K, d)" if name == "contexts" else "(T, V, K)"
+            raise ShapeError(
+                f"{name} is a table of rows and columns; expected an array {inner}, or nested "
+                "lists [t][v] of what agent v was offered in round t"
+            )
     horizon = len(contexts)
     if horizon == 0:
         raise ShapeError("recorded contexts hold no round; expected (T, V, K, d) with T >= 1")
