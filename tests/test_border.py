@@ -232,6 +232,14 @@ def test_learn_is_true_or_false(ask):
         getattr(agent, ask)(X, learn="no")
 
 
+def test_a_constant_that_no_scaling_can_be_fitted_to_is_named_by_its_column():
+    for frame in FRAMES.values():
+        with pytest.raises(ParameterError, match=r"^columns 'price' of all 2 contexts are const"):
+            cb.Scaling.fit(frame({"age": [20.0, 30.0], "price": [5.0, 5.0]}))
+    with pytest.raises(ParameterError, match=r"^columns 0, 2 of all 2 contexts are constant"):
+        cb.Scaling.fit([[1.0, 2.0, 3.0], [1.0, 4.0, 3.0]])
+
+
 @pytest.mark.parametrize("name", ["contexts", "rewards"])
 def test_recorded_data_are_no_table_of_rows_and_columns(name):
     given = {"contexts": np.zeros((2, 3, 1, 2)), "rewards": np.zeros((2, 3, 1))}

@@ -311,3 +311,10 @@ def test_a_misspelt_option_of_a_named_policy_is_refused_with_what_was_meant(make
     }.items():
         with pytest.raises(ParameterError, match=f"^{maker.__name__}{complaint}"):
             maker(**named, **{wrong: 10})
+
+
+def test_agents_that_take_turns_do_not_forget_and_say_what_to_do():
+    network, forget = cb.Network.path(2), cb.forget.Window(rounds=3)
+    with pytest.raises(ParameterError, match=r"take no forget=; take lag=1, or leave forget= out"):
+        plan(cb.Centralised(RBF, forget=forget), network)
+    plan(cb.Centralised(RBF, lag=1, forget=forget), network)

@@ -14,7 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopbandits.arrays import Array, as_contexts, as_floats, frozen, is_listing, short
+from coopbandits.arrays import (
+    Array,
+    as_contexts,
+    as_floats,
+    column_names,
+    frozen,
+    is_listing,
+    short,
+)
 from coopbandits.decision_sets import Box, DecisionSet, Polytope
 from coopbandits.errors import ParameterError, ShapeError
 
@@ -80,9 +88,10 @@ class Scaling:
         shift, spread = sample.mean(axis=0), sample.std(axis=0)
         still = spread <= 1e-12 * np.maximum(np.abs(sample).max(axis=0), 1e-300)
         if still.any():
-            columns = ", ".join(map(str, np.flatnonzero(still)[:5].tolist()))
+            names = column_names(contexts) or range(len(still))
+            which = ", ".join(repr(names[j]) for j in np.flatnonzero(still)[:5].tolist())
             raise ParameterError(
-                f"numbers {columns} of all {len(sample)} contexts are constant, so that they have "
+                f"columns {which} of all {len(sample)} contexts are constant, so that they have "
                 "no spread; leave them out (a constant of rewards is a policy's intercept=), or "
                 "give coopbandits.Scaling(shift, spread)"
             )

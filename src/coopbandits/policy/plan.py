@@ -129,7 +129,10 @@ def _worked_out(this: _This, network: Network) -> Plan:
     in_turn = bool((heard.rounds == 0).any())
     for option in ("features", "forget"):
         if in_turn and getattr(policy, option) is not None:
-            raise ParameterError(f"agents that take turns within a round (lag=0) take no {option}=")
+            raise ParameterError(
+                f"agents that take turns within a round (lag=0) take no {option}=; take lag=1, or "
+                f"leave {option}= out"
+            )
     constants = 0.0 if policy.intercept is None else policy.intercept**2
     prior = JointKernel(policy.kernel, ClusterKernel(frozen(np.arange(V))), joint, constants)
     kernel: JointKernel | FrozenKernel = prior
