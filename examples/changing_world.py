@@ -1,8 +1,8 @@
 """What does it cost never to forget? Agents alone, on tasks that jump, drift or are dealt out anew.
 
 Sixteen agents with four linear tasks, which change half way through or all the time. Prints regret
-per agent of LinUCB, which keeps everything, beside the same on a sliding window and with a
-discount, with the same seeds.
+per agent of LinUCB, which keeps everything, beside the same with `forget=`, which any policy takes,
+and two algorithms of other papers, all with the same seeds.
 """
 
 import argparse
@@ -50,6 +50,8 @@ def main() -> None:
         parser.error("--rounds must be at least 4")
     policies: list[cb.Policy | Algorithm] = [
         cb.LinUCB(eta=ETA),
+        cb.LinUCB(eta=ETA, forget=cb.forget.Window(rounds=50)).named("the last 50 rounds"),
+        cb.LinUCB(eta=ETA, forget=cb.forget.Exponential(half_life=23)).named("half life 23"),
         cb.SlidingWindowLinUCB(window=50, eta=ETA),
         cb.DiscountedLinUCB(discount=0.97, eta=ETA),
     ]

@@ -38,6 +38,15 @@ def test_a_window_of_all_rounds_is_lin_ucb():
     assert_same_fields(one, two, but=("engine", "propensities"))
 
 
+def test_it_is_lin_ucb_that_forgets_by_the_same_window():
+    network = cb.Network.from_edges([], agents=6)
+    problem = cb.problems.changing(network, kind="jump", at=21, dim=4, noise=0.3)
+    sliding = cb.SlidingWindowLinUCB(window=7, ridge=0.5, eta=0.3)
+    forgets = cb.LinUCB(eta=0.3, ridge=0.5, forget=cb.forget.Window(rounds=7))
+    one, two = (cb.play(problem, policy, rounds=50, seed=1) for policy in (sliding, forgets))
+    assert_same_fields(one, two, but=("engine", "propensities"))
+
+
 def test_what_left_the_window_changes_nothing():
     # two pasts that differ in their first ten rounds alone: sums agree once these have dropped out
     rng = np.random.default_rng(0)
