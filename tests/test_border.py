@@ -219,7 +219,7 @@ def test_what_is_no_array_of_numbers_is_refused(value):
 @pytest.mark.parametrize("given", [None, 3, "abc", {"a": X}, pd.DataFrame(X), cb.Box([0], [1])])
 def test_many_decision_sets_come_as_a_list_of_them(given):
     agent = cb.LinUCB().agent(0, NETWORK)
-    with pytest.raises(InputError, match=r"takes a list of decision sets, as decide takes each"):
+    with pytest.raises(InputError, match=r"takes a list of decision sets.*decide takes one"):
         agent.decide_many(given)
     for sets in ([X, X.tolist()], (pd.DataFrame(X), X[:1]), np.stack([X, X]), iter([X, X])):
         assert len(agent.decide_many(sets)) == 2

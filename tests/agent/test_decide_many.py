@@ -54,7 +54,7 @@ def test_decision_sets_come_in_many_forms(rng):
         (np.array(2.0), "takes a list of decision sets"),
         (cb.Box([0.0, 0.0], [1.0, 1.0]), "decide takes one"),
         (np.eye(2), r"shape \(2,\)"),
-        ("ab", "array of numbers"),
+        ("ab", "decide takes one"),
         ([np.eye(2), np.eye(3)], "contexts of 2 and of 3 numbers"),
         ([np.eye(2), [[1.0, np.nan]]], "must be finite"),
         ([np.eye(2), cb.Box([0.0] * 3, [1.0] * 3)], "contexts of 2 and of 3 numbers"),

@@ -624,9 +624,8 @@ class Agent(AgentCore):
 
 def _check_sets(given: object) -> None:
     """Refuse what is no list of decision sets."""
-    texts = isinstance(given, str | bytes | Mapping)
-    if texts or not isinstance(given, Iterable) or column_names(given) is not None:
+    no_list = isinstance(given, str | bytes | Mapping) or getattr(given, "ndim", 1) == 0
+    if no_list or not isinstance(given, Iterable) or column_names(given) is not None:
         raise InputError(
-            "decide_many takes a list of decision sets, as decide takes each of them, got "
-            f"{short(given)}"
+            f"decide_many takes a list of decision sets, got {short(given)}; decide takes one"
         )
