@@ -106,19 +106,20 @@ def test_agents_with_features_explore_as_the_engine_does(act, basis, similarity)
     assert np.isfinite(one.propensities).all()
 
 
-def test_a_learnt_similarity_explores_alike_in_every_engine():
-    problem = ragged(NETWORKS["directed"], 5)
-    for kernel in (cb.kernels.Linear(), cb.kernels.RBF()):
-        for samples in (1, 4):
-            policy = cb.EagerKernelTS(
-                kernel=kernel,
-                similarity=cb.similarity.Evidence(groups=4),
-                ttl=2,
-                ridge=0.8,
-                eta=0.7,
-                samples=samples,
-            )
-            all_engines(problem, policy.exploring(0.25), seed=2, rounds=6)
+@pytest.mark.parametrize("samples", [pytest.param(1, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize(
+    "kernel", [cb.kernels.Linear(), pytest.param(cb.kernels.RBF(), marks=pytest.mark.slow)], ids=str
+)
+def test_a_learnt_similarity_explores_alike_in_every_engine(kernel, samples):
+    policy = cb.EagerKernelTS(
+        kernel=kernel,
+        similarity=cb.similarity.Evidence(groups=4),
+        ttl=2,
+        ridge=0.8,
+        eta=0.7,
+        samples=samples,
+    )
+    all_engines(ragged(NETWORKS["directed"], 5), policy.exploring(0.25), seed=2, rounds=6)
 
 
 def test_where_nobody_can_tell_there_is_no_number():

@@ -76,8 +76,14 @@ def log_of(policy, seed, folder):
     return read_log(folder / "log.jsonl", network=NETWORK)
 
 
-@pytest.mark.parametrize("logs", [30, pytest.param(400, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("logging", LOGGING)
+@pytest.mark.parametrize(
+    ("logging", "logs"),
+    [
+        ("at random", 30),
+        ("upper bounds", 30),
+        *(pytest.param(logging, 400, marks=pytest.mark.slow) for logging in LOGGING),
+    ],
+)
 def test_intervals_cover_another_policys_value_as_often_as_they_say(
     target, truth, logging, logs, tmp_path
 ):
@@ -93,6 +99,7 @@ def test_intervals_cover_another_policys_value_as_often_as_they_say(
         assert fewest <= count <= most, estimator
 
 
+@pytest.mark.slow
 def test_estimates_average_to_the_value_and_the_logs_own_mean_does_not(target, truth, tmp_path):
     found, logged = [], []
     for seed in range(40):
