@@ -38,6 +38,7 @@ class StatisticsBeliefs:
         posterior: What is believed, but for what is `unfolded`.
         recent: What was learnt last.
         task: The number of the last task; only its result is adopted.
+        taken: The sums that it was given.
         since: Own observations that the last task does not know of.
         unfolded: Own observations that are in no sums that the posterior rests on.
         stale: Whether there is more in the sums than what is believed rests on.
@@ -54,6 +55,7 @@ class StatisticsBeliefs:
         self.posterior = self._prior()
         self.recent: Sequence[Observation] = ()
         self.task, self.stale, self.as_of = 0, False, 0
+        self.taken: SourceSums | None = None
         self.since: tuple[Observation, ...] = ()
         self.unfolded: tuple[Observation, ...] = ()
 
@@ -120,7 +122,7 @@ class StatisticsBeliefs:
             return None
         self.sources = self.sources.expired(now, self.me)
         sums, summaries = self.sources.at(now, self.me)
-        self.task, self.since = self.task + 1, ()
+        self.task, self.taken, self.since = self.task + 1, self.sources, ()
         return LearningTask(
             agent=self._agent,
             number=self.task,
@@ -140,7 +142,7 @@ class StatisticsBeliefs:
         """Believe what the last task found, and what was seen since: decisions need not fold it."""
         self.hypotheses, self.posterior = result.hypotheses, result.posterior
         self.unfolded, self.since = self.since, ()
-        self.stale, self.as_of = result.known < self.n_observations, result.now
+        self.stale, self.as_of = self.sources is not self.taken, result.now
         self.task += 1  # no result is adopted twice
         self.fold()
 
@@ -237,5 +239,6 @@ class StatisticsBeliefs:
 
 # What changes as an agent learns.
 _STATE = (
-    "sources", "hypotheses", "posterior", "recent", "task", "since", "unfolded", "stale", "as_of",
+    "sources", "hypotheses", "posterior", "recent", "task", "taken", "since", "unfolded", "stale",
+    "as_of",
 )  # fmt: skip
