@@ -1,5 +1,6 @@
 """Learning apart from deciding: tasks are values, results are adopted once, threads do no harm."""
 
+import dataclasses
 import threading
 
 import numpy as np
@@ -16,7 +17,9 @@ QUERIES = np.array([[1.0, 0.0], [0.3, -1.0], [-2.0, 0.7]])
 
 
 def policy_of(similarity=SAME, **changes):
-    return cb.EagerKernelUCB(LINEAR, similarity=similarity, ttl=2, **{"features": EXACT, **changes})
+    return cb.EagerKernelUCB(
+        LINEAR, similarity=similarity, **{"ttl": 2, "features": EXACT, **changes}
+    )
 
 
 def informed(policy, rng, agent=1):
@@ -64,7 +67,7 @@ def test_what_came_after_a_task_is_new_to_the_next(rng):
 
 
 def test_a_digest_of_who_started_anew_is_news_though_it_counts_less(rng, monkeypatch):
-    policy = policy_of(say=cb.say.Sums())
+    policy = policy_of(say=cb.say.Sums(), ttl=1)
     agent, peer = policy.agent(1, NETWORK), policy.agent(0, NETWORK)
     agent.predict(QUERIES)
     for _ in range(5):
@@ -76,11 +79,10 @@ def test_a_digest_of_who_started_anew_is_news_though_it_counts_less(rng, monkeyp
         agent.receive(digest)
     # it is added up before the result is there, as whenever much has come
     monkeypatch.setattr(agent_module, "_MOST_PENDING", 0)
-    agent.observe(QUERIES[2], 0.0)
+    agent.observe(QUERIES[2], 0.0, origin=3)  # too far away to be heard
     agent.adopt(task.run())
     fresh = policy.agent(1, NETWORK)
     fresh.hear(0, QUERIES[1:2], [-5.0])
-    fresh.hear(1, QUERIES[2:], [0.0])
     np.testing.assert_allclose(agent.predict(QUERIES).mean, fresh.predict(QUERIES).mean, atol=1e-12)
 
 
@@ -93,6 +95,8 @@ def test_results_of_others_and_of_older_tasks_are_refused(rng):
     for result, complaint in [
         (first, "of an older task"),
         (other.learning_task().run(), "of another agent"),
+        # another process may count its agents alike
+        (dataclasses.replace(last, agent=2), r"of another agent \(2, or"),
     ]:
         with pytest.raises(LocalProtocolError, match=complaint):
             agent.adopt(result)

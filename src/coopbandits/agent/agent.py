@@ -328,10 +328,11 @@ class Agent(AgentCore):
         """
         if not isinstance(result, LearningResult):
             raise InputError(f"adopt takes what task.run() returned, got {short(result)}")
-        if result.owner != self._owner or not isinstance(self._beliefs, StatisticsBeliefs):
+        whose = result.owner, result.agent
+        if whose != (self._owner, self.agent) or not isinstance(self._beliefs, StatisticsBeliefs):
             raise LocalProtocolError(
-                f"a result of a task of another agent ({self.network.called(result.agent)}, or of "
-                f"one that was restored since) cannot be adopted by {self!r}; run a task of "
+                f"a result of a task of another agent ({short(result.agent)}, or of one that was "
+                f"restored since) cannot be adopted by {self!r}; run a task of "
                 "agent.learning_task()"
             )
         if result.number != self._beliefs.task:
