@@ -101,7 +101,8 @@ class Scaling:
         """Map contexts in raw units: (n, d) -> (n, d)."""
         X = as_contexts(contexts, "contexts")
         self.check(X.shape[1])
-        return np.asarray((X - self.shift) / self.spread)
+        with np.errstate(over="ignore"):
+            return as_floats((X - self.shift) / self.spread, "contexts divided by their spread")
 
     def raw(self, x: Array) -> Array:
         """Map back to raw units: (…, d) -> (…, d)."""
@@ -110,8 +111,8 @@ class Scaling:
     def scaled_set(self, offered: DecisionSet) -> DecisionSet:
         """Map a continuum in raw units."""
         self.check(offered.dim)
-        low, high = (offered.low - self.shift) / self.spread, offered.high - self.shift
-        high = np.maximum(high / self.spread, low)
+        low, high = self.scaled(np.array([offered.low, offered.high]))
+        high = np.maximum(high, low)
         if isinstance(offered, Box):
             return Box(low, high, effort=offered.effort)
         A = offered.A * self.spread

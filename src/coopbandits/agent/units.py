@@ -56,7 +56,8 @@ class Units:
             raise ShapeError(
                 f"{count} contexts came with rewards of shape {values.shape}; expected ({count},)"
             )
-        return as_floats(values / self.policy.scale, "rewards divided by scale=")
+        with np.errstate(over="ignore"):
+            return as_floats(values / self.policy.scale, "rewards divided by scale=")
 
 
 def as_rounds(rounds: object, count: int, otherwise: IntArray) -> IntArray:
