@@ -85,6 +85,22 @@ def test_a_block_counts_as_its_messages_one_by_one(similarity, form, rng):
     assert_same_beliefs(agent, other)
 
 
+@pytest.mark.parametrize("similarity", [*SIMILARITIES, "frozen"])
+def test_a_neighbours_history_counts_as_a_block_of_it(similarity, rng):
+    """Whatever the agent has seen itself."""
+    policy = policy_of(similarity, "exact")
+    agent, other = policy.agent(1, NETWORK), policy.agent(1, NETWORK)
+    for one in (agent, other):
+        one.observe([1.0, -1.0], 0.5)
+        one.reward(one.decide(QUERIES), 1.0)
+    X, y = rng.normal(size=(4, D)), rng.normal(size=4)
+    for x, reward in zip(X, y, strict=True):
+        agent.observe(x, reward, origin=2)
+        other.hear(2, [x], [reward], rounds=[0])
+    assert agent.to_bytes() == other.to_bytes()
+    assert_same_beliefs(agent, other, 0.0)
+
+
 def test_an_agents_own_log_counts_as_its_rewards(rng):
     for form in FORMS:
         policy = policy_of(form=form)

@@ -483,15 +483,18 @@ class Agent(AgentCore):
         vector = self._units.scaled(as_vector(context, "a context")[None, :])[0]
         value = self._units.reward(y)
         whose = self.agent if origin is None else self.network.index(origin)
-        self._check_own(vector[None, :])
+        self._check_own(vector[None, :], whose)
         with self._transaction():
             attachments = self._attachments.with_choice(vector, vector[None, :], 0)
+            attached = attachments.newest
+            if whose != self.agent:  # what the agent has seen itself is no part of it
+                attached = self._attachments.by_themselves(vector[None, :])[0]
             self._settle_dimension(len(vector))
             self._make_room()
         if whose == self.agent:
             self._attachments = attachments
         if whose in self._heard:
-            self._keep(Observation(whose, 0, frozen(vector), value, attachments.newest))
+            self._keep(Observation(whose, 0, frozen(vector), value, frozen(attached)))
 
     def hear(
         self,
