@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.agent import core as agent_core
+from coopbandits.agent import core as agent_core, statistics_beliefs
 from coopbandits.errors import NonFiniteError, RemoteProtocolError
+from coopbandits.policy import plan
 from worlds import DIM, eager, news
 
 NETWORK = cb.Network.path(4)
@@ -96,6 +97,7 @@ POLICIES = {
 def small_room(monkeypatch):
     FUSE.left = 0
     monkeypatch.setattr(agent_core, "_MOST_PENDING", 3)
+    monkeypatch.setattr(statistics_beliefs, "_MOST_SINCE", 5)
 
 
 def calls(policy, seed=0, rounds=6):
@@ -116,8 +118,41 @@ def calls(policy, seed=0, rounds=6):
         offered = BOX if t % 3 == 2 else rng.normal(size=(4, DIM))
         yield "preview", lambda agent, offered=offered: agent.preview(offered)
         yield "decide", lambda agent, offered=offered: agent.decide(offered)
+        for _ in range(4 * (t % 3 == 1)):  # so many that there is no room for the reward
+            for message in peer.reward(peer.took(rng.normal(size=(2, DIM)), 0), y[0, t]):
+                yield "receive", receive(message)
         if t != 3:
             yield "reward", lambda agent, t=t: agent.reward(t + 1, y[1, t])
+
+
+def later_calls(policy, seed=0, rounds=3):
+    """The same for learning apart from deciding, and for what opens nothing."""
+    rng = np.random.default_rng(seed)
+    peer = policy.agent(2, NETWORK)
+    for t in range(rounds):
+        X, y = rng.normal(size=(3, 3, DIM)), rng.normal(size=3)
+        if not policy.say.sums:
+            yield "hear", lambda agent, X=X, y=y: agent.hear(0, X[0], y)
+            yield "observe", lambda agent, X=X: agent.observe(X[1, 0], 1.0, origin=2)
+        yield "hear", lambda agent, X=X, y=y: agent.hear(1, X[1], y)
+        yield "predict", lambda agent, X=X: agent.predict(X[1]).upper
+        for message in peer.reward(peer.took(X[1], 0), y[0]):
+            yield "receive", lambda agent, m=message: agent.receive(m)
+        yield "rank", lambda agent, X=X: agent.rank(X[2])
+        yield "took", lambda agent, X=X: agent.took(X[2], 1)
+        yield "took", lambda agent: agent.took(BOX, np.zeros(DIM))
+        yield "reward", lambda agent, t=t, y=y: agent.reward(4 * t + 1, y[0])
+        if policy.features is not None:
+            yield "learning_task", learn_apart
+        yield "decide", lambda agent, X=X: agent.decide_many(X[:2], learn=False)[1]
+        yield "reward", lambda agent, t=t, y=y: agent.reward(4 * t + 3, y[1])
+        yield "predict", lambda agent, X=X: agent.predict(X[2], learn=False).mean
+
+
+def learn_apart(agent):
+    task = agent.learning_task()
+    if task is not None:
+        agent.adopt(task.run())
 
 
 def told(result):
@@ -139,9 +174,29 @@ def told(result):
 )
 def test_what_raises_at_the_nth_call_of_an_own_part_changes_nothing(name, kind):
     policy = POLICIES[name]
+    raised = broken(policy, kind, calls(policy))
+    assert raised >= ({"reward"} if "say" in name else {"decide", "preview"})
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *((name, "interrupt") for name in POLICIES if "say" not in name),
+        ("kernel", "NaN"),
+        ("features and evidence", "NaN"),
+    ],
+)
+def test_what_raises_while_learning_apart_changes_nothing(name, kind):
+    policy = POLICIES[name]
+    raised = broken(policy, kind, later_calls(policy))
+    assert raised >= ({"hear", "rank"} if "features" in name else {"rank"})
+
+
+def broken(policy, kind, sequence):
+    """Break every call of a sequence in several places; return which could be broken."""
     agent, twin = policy.agent(1, NETWORK), policy.agent(1, NETWORK)
     raised = set()
-    for what, call in calls(policy):
+    for what, call in sequence:
         for n in (1, 2, 5):
             spare = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=NETWORK)
             before = spare.to_bytes()
@@ -159,7 +214,43 @@ def test_what_raises_at_the_nth_call_of_an_own_part_changes_nothing(name, kind):
             assert told(call(spare)) == told(call(expected))
             assert spare.to_bytes() == expected.to_bytes()
         assert told(call(agent)) == told(call(twin))
-    assert raised >= ({"reward"} if "say" in name else {"decide", "preview"})
+    return raised
+
+
+@pytest.mark.parametrize("name", ["features", "features and sums", "say and features"])
+def test_a_reward_that_raises_leaves_what_waits_where_it_was(name, rng):
+    """Whether there is room for it, and whether own rewards are to be folded in first."""
+    policy = POLICIES[name]
+    agent = policy.agent(1, NETWORK)
+    decisions = agent.decide_many(rng.normal(size=(8, 2, DIM)), learn=False)
+    raised = 0
+    for decision in decisions:
+        for n in (1, 2, 3, 4):
+            spare = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=NETWORK)
+            before = spare.to_bytes()
+            FUSE.left, FUSE.kind = n, "interrupt"
+            try:
+                spare.reward(decision, 1.0)
+            except KeyboardInterrupt:
+                raised += 1
+                assert spare.to_bytes() == before
+            finally:
+                FUSE.left = 0
+        agent.reward(decision, 1.0)
+    assert raised > 2
+
+
+def test_a_centres_block_that_raises_leads_nobody():
+    follow = cb.act.FollowCentre(patience=2)
+    policy = dataclasses.replace(eager(ttl=1, features=OwnFeatures()), act=follow)
+    agent = policy.agent(0, cb.Network.star(4))
+    centre = int(plan(policy, agent.network).leaders[0])
+    agent.took(np.eye(DIM), 0)
+    before = agent.to_bytes()
+    FUSE.left, FUSE.kind = 1, "interrupt"
+    with pytest.raises(KeyboardInterrupt):
+        agent.hear(centre, np.eye(DIM), np.ones(DIM))
+    assert agent.to_bytes() == before
 
 
 def test_an_answer_that_is_neither_true_nor_false_changes_nothing(rng):

@@ -402,7 +402,6 @@ class Agent(AgentCore):
                 else f"there is no decision {decision}; agent "
                 f"{self.network.called(self.agent)} has taken {self._round}"
             )
-        self._make_room()
         context, attached = self._open[decision]
         observation = Observation(self.agent, int(decision), context, value, attached)
         told: list[News]

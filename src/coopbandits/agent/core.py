@@ -106,7 +106,7 @@ class AgentCore:
     @contextmanager
     def _transaction(self, *, keep: bool = True) -> Iterator[None]:
         """Go back to what was if anything raises, or if nothing is to be kept."""
-        held = self._arm, self._beliefs, self._inbox.dim
+        held = self._arm, self._arm_came, self._beliefs, self._inbox.dim
         waiting = self._inbox.observations, self._inbox.digests, self._inbox.waiting
         learnt = None if self._beliefs is None else self._beliefs.state()
         used = self._rng.bit_generator.state
@@ -116,7 +116,7 @@ class AgentCore:
             done = keep
         finally:
             if not done:
-                self._arm, self._beliefs, self._inbox.dim = held
+                self._arm, self._arm_came, self._beliefs, self._inbox.dim = held
                 self._inbox.observations, self._inbox.digests, self._inbox.waiting = waiting
                 if self._beliefs is not None:
                     self._beliefs.restore(learnt)
@@ -257,11 +257,20 @@ class AgentCore:
             self._arm, self._arm_came = observation, self._round
 
     def _make_room(self) -> None:
-        """Where sums are kept, add up what waits before it is more than `_MOST_PENDING`."""
+        """Where sums are kept, add up what waits before it is more than `_MOST_PENDING`.
+
+        And fold in what is to be folded in, before it is too much.
+        """
         full = len(self._inbox.observations) >= _MOST_PENDING
-        if self._plan.basis is not None and full and self._inbox.dim is not None:
+        absorbs = self._plan.basis is not None and full and self._inbox.dim is not None
+        beliefs = self._beliefs
+        folds = isinstance(beliefs, StatisticsBeliefs) and beliefs.is_full
+        if absorbs or folds:
             with self._transaction():
-                self._absorb()
+                if absorbs:
+                    self._absorb()
+                if isinstance(beliefs, StatisticsBeliefs) and folds:
+                    beliefs.fold()
 
     def _check_sums(self, what: str) -> None:
         if self._plan.basis is None:

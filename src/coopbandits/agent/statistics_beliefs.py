@@ -64,6 +64,11 @@ class StatisticsBeliefs:
         """How many observations have been learnt."""
         return int(self.sources.learnt.sum())
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another own observation before some are folded in."""
+        return len(self.unfolded) >= _MOST_SINCE
+
     def n_observations_without(self, origins: Collection[int]) -> int:
         """How many observations have been learnt from others than these."""
         others = ~np.isin(self.hypotheses.agents[0], list(origins))
@@ -111,7 +116,7 @@ class StatisticsBeliefs:
         """Note an observation of the agent's own, to be folded in before it is learnt."""
         if len(self.since) >= _MOST_SINCE:
             self.task, self.since = self.task + 1, ()
-        if len(self.unfolded) >= _MOST_SINCE:
+        if self.is_full:
             self.fold()
         self.since, self.unfolded = (*self.since, observation), (*self.unfolded, observation)
 
