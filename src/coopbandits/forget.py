@@ -6,7 +6,8 @@ An observation of age a counts with a weight w(a) between 0 and 1, as if its noi
 
 so what fades is evidence, never the prior: an agent that has forgotten everything believes what it
 believed before it began. Age is counted in the origin's own rounds, from the newest of its
-observations that is known. Once an origin is silent, what it told ages in the receiver's rounds.
+observations that is known. Once an origin is silent, what it told ages in the receiver's rounds,
+from the one in which that was learnt.
 
 | rule | w(a) | for |
 |---|---|---|
