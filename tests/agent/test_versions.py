@@ -1,6 +1,7 @@
 """What earlier releases sent and stored is still read: assets of all versions of the formats.
 
-An agent of four on a path, K_z by `MeanEmbedding` of what was offered, four rounds.
+An agent of four on a path, K_z by `MeanEmbedding` of what was offered, four rounds. In version 4,
+which came with options, also agents that have lived through what `grown` does.
 """
 
 from pathlib import Path
@@ -18,16 +19,36 @@ POLICIES = {
     name: cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=OFFERED, ttl=2, say=say)
     for name, say in {"exact": cb.say.Everything(), "sums": cb.say.Sums(every=2)}.items()
 }
+LINEAR, SAME = cb.kernels.Linear(), cb.similarity.Same()
+OPTIONS = {
+    "faded": cb.EagerKernelUCB(
+        LINEAR, similarity=SAME, ttl=2, intercept=2.0, forget=cb.forget.Exponential(2.5)
+    ),
+    "window": cb.EagerKernelUCB(LINEAR, similarity=SAME, ttl=2, forget=cb.forget.Window(3)),
+}
 
 
 def restored(name, version):
     data = (ASSETS / f"agent-v{version}-{name}.bin").read_bytes()
-    return cb.Agent.from_bytes(data, policy=POLICIES[name], network=NETWORK)
+    policy = {**POLICIES, **OPTIONS}[name]
+    return cb.Agent.from_bytes(data, policy=policy, network=NETWORK)
+
+
+def grown(policy):
+    """Return an agent with something learnt, something folded in, and something that waits."""
+    rng, agent = np.random.default_rng(4), policy.agent(1, NETWORK, seed=1, expire=6)
+    agent.hear(2, rng.normal(size=(2, 2)), rng.normal(size=2), rounds=[1, 3])
+    for t in range(1, 8):
+        decision = agent.decide(rng.normal(size=(3, 2)), learn=t % 3 != 0)
+        agent.receive(cb.Message(2 * t, 0, rng.normal(size=2), float(rng.normal()), 2))
+        if t != 4:
+            agent.reward(decision, float(rng.normal()))
+    return agent
 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_agents_of_all_versions_take_the_same_decisions_to_the_bit(name, rng):
-    agents = [restored(name, version) for version in (1, 2, 3)]
+    agents = [restored(name, version) for version in (1, 2, 3, 4)]
     assert len({agent.known for agent in agents}) == 1
     for agent in agents[1:]:
         np.testing.assert_array_equal(agent.similarity, agents[0].similarity)
@@ -36,10 +57,30 @@ def test_agents_of_all_versions_take_the_same_decisions_to_the_bit(name, rng):
         decisions = [agent.decide(offered) for agent in agents]
         assert len({(d.id, d.index, d.mean, d.std) for d in decisions}) == 1
         told = [[m.to_bytes() for m in agent.reward(decisions[0].id, y)] for agent in agents]
-        assert told[0] == told[1] == told[2]
+        assert told[0] == told[1] == told[2] == told[3]
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("learn", [True, False])
+def test_agents_with_options_of_version_4_decide_as_those_of_today(name, learn, rng):
+    agent, today = restored(name, 4), grown(OPTIONS[name])
+    assert (agent.known, agent.awaiting, agent.expire) == (15, (4,), 6)
+    assert (today.known, today.awaiting, today.expire) == (15, (4,), 6)
+    assert agent.to_bytes()[3] == 4
+    for _ in range(3):
+        offered, y = rng.normal(size=(4, 2)), float(rng.normal())
+        mine, others = (one.decide(offered, learn=learn) for one in (agent, today))
+        assert (mine.id, mine.index) == (others.id, others.index)
+        np.testing.assert_allclose(mine.scores.mean, others.scores.mean, atol=1e-9)
+        np.testing.assert_allclose(mine.scores.std, others.scores.std, atol=1e-9)
+        for one in (agent, today):
+            one.reward(mine.id, y)
+            # it has seen this round already
+            one.receive(cb.Message(14, 0, np.ones(2), 9.0, 2))
+    assert agent.known == today.known == 18
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_agents_of_all_versions_are_refused_by_other_networks_and_policies(version):
     data = (ASSETS / f"agent-v{version}-exact.bin").read_bytes()
     with pytest.raises(StateError, match="stored in another network"):
