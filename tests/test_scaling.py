@@ -145,7 +145,7 @@ def test_rewards_that_a_scale_makes_too_large_are_refused():
         (lambda: cb.Scaling("x", 1.0), ShapeError, "array of numbers"),
         (lambda: cb.Scaling(np.eye(2), 1.0), ShapeError, r"expected \(d,\)"),
         (lambda: cb.Scaling([], 1.0), ShapeError, r"expected \(d,\)"),
-        (lambda: cb.Scaling.fit([[1.0, 2.0], [1.0, 3.0]]), ParameterError, "numbers 0 of all 2"),
+        (lambda: cb.Scaling.fit([[1.0, 2.0], [1.0, 3.0]]), ParameterError, "columns 0 of all 2"),
         (lambda: cb.Scaling.fit([[1.0, 2.0]]), ParameterError, "constant"),
         (lambda: cb.Scaling.fit([1.0, 2.0]), ShapeError, r"shape \(2,\)"),
         (lambda: cb.Scaling.fit([]), ShapeError, "shape"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.agent import agent as agent_module
+from coopbandits.agent import core as agent_core
 from coopbandits.errors import InputError, LocalProtocolError
 
 NETWORK, D = cb.Network.path(4), 2
@@ -78,7 +78,7 @@ def test_a_digest_of_who_started_anew_is_news_though_it_counts_less(rng, monkeyp
     for digest in peer.reward(peer.took(QUERIES, 1), -5.0):
         agent.receive(digest)
     # it is added up before the result is there, as whenever much has come
-    monkeypatch.setattr(agent_module, "_MOST_PENDING", 0)
+    monkeypatch.setattr(agent_core, "_MOST_PENDING", 0)
     agent.observe(QUERIES[2], 0.0, origin=3)  # too far away to be heard
     agent.adopt(task.run())
     fresh = policy.agent(1, NETWORK)
