@@ -331,7 +331,10 @@ def table() -> None:
     for name in ROWS:
         if name in done:
             print(f"{name}: {done[name]['work']}\n")
-            TABLES[name](done[name]["measured"])
+            try:
+                TABLES[name](done[name]["measured"])
+            except KeyError as error:
+                print(f"\nnot finished: there is no {error}; run agents.py run {name}")
             print(f"\n{done[name]['machine']}\n")
 
 

@@ -19,7 +19,7 @@ import coopbandits as cb
 
 DIM, ACTIONS, TASKS, NOISE = 10, 8, 4, 0.3
 LINEAR, RBF = cb.kernels.Linear(), cb.kernels.RBF()
-HEARD, DECISIONS, INLINE, PACE = (20, 60, 200), 2_000, 200, 0.004
+HEARD, DECISIONS, TURNS, INLINE, PACE = (20, 60, 200), 4_000, 20, 200, 0.004
 EAGER = cb.similarity.Evidence(refresh="every round")  # K_z is due whenever a task is made
 BLOCK, BLOCKS, REPEATS = 256, 20, 7
 MESSAGES = (10**5, 10**6)
@@ -59,57 +59,88 @@ class World:
         agent.hear(origin, X, self.rewards(origin, X))
 
 
-def served(policy: cb.Policy, heard: int, mode: str, decisions: int) -> Facts:
-    """Time decisions while news comes in: alone, beside a thread that learns, or learning inline.
+class Service:
+    """An agent that is asked for decisions, while news of others comes in.
 
-    Before each decision one observation of another agent has come; after it comes its reward. The
-    service waits a little between decisions, so that the thread learns on.
-
-    Args:
-        policy: With features; beside a thread, one that estimates K_z in every task.
-        heard: From how many agents, itself among them.
-        mode: "idle", "busy" or "inline".
-        decisions: How many.
+    Before each decision one observation of another agent has come; after it comes its reward, and
+    the service waits a little, so that a thread that learns gets on.
     """
-    world, agent = World(heard), policy.agent(0, cb.Network.complete(heard))
-    for origin in range(heard):
-        world.tell(agent, origin, 12)
-    agent.decide(world.sphere(ACTIONS))
-    cpu, wall, adopting, tasks, working = [], [], [], 0, 0.0
-    pending: Any = None
+
+    def __init__(self, policy: cb.Policy, heard: int) -> None:
+        """Let an agent know a little of everyone.
+
+        Args:
+            policy: With features.
+            heard: From how many agents, itself among them.
+        """
+        self.world, self.heard = World(heard), heard
+        self.agent = policy.agent(0, cb.Network.complete(heard))
+        for origin in range(heard):
+            self.world.tell(self.agent, origin, 12)
+        self.agent.decide(self.world.sphere(ACTIONS))
+        self.learning: Any = None
+        self.count, self.adopting, self.tasks, self.working = 0, [0.0], 0, 0.0
+
+    def decide(self, *, learn: bool) -> tuple[float, float]:
+        """Return CPU and wall clock seconds of a decision."""
+        self.count += 1
+        self.world.tell(self.agent, 1 + self.count % (self.heard - 1), 1)
+        offered = self.world.sphere(ACTIONS)
+        since, start = perf_counter(), thread_time()
+        decision = self.agent.decide(offered, learn=learn)
+        cpu, wall = thread_time() - start, perf_counter() - since
+        self.agent.reward(decision, float(self.world.rewards(0, decision.context[None])[0]))
+        return cpu, wall
+
+    def learn(self, pool: ThreadPoolExecutor) -> None:
+        """Adopt what the thread has found, and give it the next task."""
+        if self.learning is not None and not self.learning.done():
+            return
+        start = thread_time()
+        if self.learning is not None:
+            result, seconds = self.learning.result()
+            self.agent.adopt(result)
+            self.tasks, self.working = self.tasks + 1, self.working + seconds
+        task = self.agent.learning_task()
+        self.adopting.append(thread_time() - start)
+        self.learning = None if task is None else pool.submit(timed, task)
+
+    def rest(self) -> None:
+        """Wait until the thread is done."""
+        if self.learning is not None:
+            self.learning.result()
+
+
+def side_by_side(policy: cb.Policy, heard: int) -> dict[str, Facts]:
+    """Time decisions with nobody learning and beside a thread that learns, in turns."""
+    service, found, lasted = Service(policy, heard), {"idle": [], "busy": []}, 0.0
     with ThreadPoolExecutor(1) as pool:
-        begun = perf_counter()
-        for t in range(decisions):
-            world.tell(agent, 1 + t % (heard - 1), 1)
-            if mode == "busy" and (pending is None or pending.done()):
-                start = thread_time()
-                if pending is not None:
-                    result, seconds = pending.result()
-                    agent.adopt(result)
-                    working += seconds
-                    tasks += 1
-                task = agent.learning_task()
-                adopting.append(thread_time() - start)
-                pending = None if task is None else pool.submit(timed, task)
-            offered = world.sphere(ACTIONS)
-            since, start = perf_counter(), thread_time()
-            decision = agent.decide(offered, learn=mode == "inline")
-            cpu.append(thread_time() - start)
-            wall.append(perf_counter() - since)
-            agent.reward(decision, float(world.rewards(0, decision.context[None])[0]))
-            if mode != "inline":
+        for turn in range(2 * TURNS):
+            busy, begun = turn % 2 == 1, perf_counter()
+            for _ in range(DECISIONS // TURNS):
+                if busy:
+                    service.learn(pool)
+                found["busy" if busy else "idle"].append(service.decide(learn=False))
                 sleep(PACE)
-        lasted = perf_counter() - begun
-    facts = {
-        "decisions": decisions,
+            lasted += busy * (perf_counter() - begun)
+            service.rest()
+    thread = {
+        "tasks": service.tasks,
+        "share of time learning": min(service.working / lasted, 1.0),
+        "adopt and next task, p99": float(np.percentile(service.adopting, 99)),
+    }
+    return {"idle": facts_of(found["idle"]), "busy": facts_of(found["busy"]) | thread}
+
+
+def facts_of(times: list[tuple[float, float]]) -> Facts:
+    """Return percentiles of CPU and wall clock seconds."""
+    cpu, wall = np.array(times).T
+    return {
+        "decisions": len(cpu),
         **{f"p{q}": float(np.percentile(cpu, q)) for q in (50, 99)},
         "wall p99": float(np.percentile(wall, 99)),
-        "largest": max(cpu),
+        "largest": float(cpu.max()),
     }
-    if mode == "busy":
-        facts |= {"tasks": tasks, "share of time learning": working / lasted,
-                  "adopt and next task, p99": float(np.percentile(adopting, 99))}  # fmt: skip
-    return facts
 
 
 def timed(task: Any) -> tuple[Any, float]:
@@ -119,17 +150,20 @@ def timed(task: Any) -> tuple[Any, float]:
 
 
 def decide(known: Facts, keep: Keep, workers: int) -> None:
-    """CPU seconds of a decision among 8 actions, K_z by Evidence, everyone heard."""
+    """CPU seconds of a decision among 8 actions, K_z by Evidence, everyone heard.
+
+    The thread estimates K_z in every task. `decide()` learns first, K_z when it is due.
+    """
     for name, policy in policies().items():
         for heard in HEARD:
-            for mode in ("idle", "busy", "inline"):
-                key = f"{name}|{heard}|{mode}"
-                if key not in known:
-                    inline = mode == "inline"
-                    takes = policy if inline else replace(policy, similarity=EAGER)
-                    known[key] = served(takes, heard, mode, INLINE if inline else DECISIONS)
-                    print(key, known[key], flush=True)
-                    keep()
+            key = f"{name}|{heard}"
+            if key not in known:
+                service = Service(policy, heard)
+                inline = facts_of([service.decide(learn=True) for _ in range(INLINE)])
+                known[key] = side_by_side(replace(policy, similarity=EAGER), heard)
+                known[key]["inline"] = inline
+                print(key, known[key], flush=True)
+                keep()
 
 
 def decide_table(known: Facts) -> None:
@@ -138,7 +172,7 @@ def decide_table(known: Facts) -> None:
           "p99/p50, busy | p99 of `decide()` |\n" + "|---" * 9 + "|")  # fmt: skip
     for name in policies():
         for heard in HEARD:
-            idle, busy, inline = (known[f"{name}|{heard}|{m}"] for m in ("idle", "busy", "inline"))
+            idle, busy, inline = (known[f"{name}|{heard}"][m] for m in ("idle", "busy", "inline"))
             cells = [f"{1e3 * row[p]:.2f}" for row in (idle, busy) for p in ("p50", "p99")]
             cells += [f"{busy['p99'] / idle['p99']:.2f}", f"{busy['p99'] / busy['p50']:.1f}"]
             print(f"| {name} | {heard} | {' | '.join(cells)} | {1e3 * inline['p99']:.1f} |")

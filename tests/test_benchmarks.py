@@ -268,13 +268,15 @@ def agents(monkeypatch, tmp_path):
         "LONG": 8,
         "SEEDS": dict.fromkeys(agents.SEEDS, 2),
         "JUMP_SEEDS": dict.fromkeys(agents.JUMP_SEEDS, (2, 1)),
+        "RULES": {"LinUCB": ("Window", "D-LinUCB"), "Evidence": ("Exponential",)},
         "HALF_LIVES": (2, 4),
-        "WINDOWS": (2, 4),
+        "WINDOWS": (4,),
     }.items():
         monkeypatch.setattr(agents, name, value)
     for name, value in {
         "HEARD": (3, 4, 5),
         "DECISIONS": 6,
+        "TURNS": 2,
         "INLINE": 3,
         "PACE": 0.0,
         "BLOCK": 4,
@@ -298,7 +300,7 @@ def test_the_benchmark_of_agents_measures_resumes_and_prints(agents, monkeypatch
     assert found["constant"]["LinUCB|c|1"] == regret, "the same seed, the same run"
     still = [found["jump"][f"nothing|LinUCB|{rule}|1"] for rule in ("never|0", "Window|80")]
     assert still[0] == still[1], "a window longer than the run forgets nothing"
-    assert found["decide"]["linear|5|busy"]["decisions"] == 6
+    assert found["decide"]["linear|5"]["busy"]["decisions"] == 6
     assert found["memory"]["40"]["rounds"] > found["memory"]["20"]["rounds"]
     capsys.readouterr()
     monkeypatch.setattr(sys, "argv", ["agents", "table"])
