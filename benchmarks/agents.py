@@ -51,7 +51,7 @@ SEEDS = {"LinUCB": 100, "Eager, known clusters": 100, "KernelUCB, RBF": 40,
          "KernelUCB, RBF, Fourier(64)": 100, "Eager, Evidence": 20}  # fmt: skip
 CASES = {"a": (0.0, None), "b": (0.0, TAU), "c": (CONSTANT, TAU), "d": (CONSTANT, None)}
 # how many seeds are reported, and how many others are for tuning
-JUMP_SEEDS = {"LinUCB": (40, 10), "Eager": (40, 10), "Evidence": (10, 4)}
+JUMP_SEEDS = {"LinUCB": (40, 10), "Eager": (40, 10), "Evidence": (6, 4)}
 HALF_LIVES, WINDOWS = (10, 20, 40, 80, 160), (25, 50, 100, 200)
 KINDS = ("jump", "drift", "regroup", "nothing")
 
@@ -195,25 +195,25 @@ def jump_case(kind: str, base: str, rule: str, setting: float, seed: int) -> flo
 
 def jump(known: Facts, keep: Callable[[], None], workers: int) -> None:
     """Tasks that change, T = 400: half lives and windows chosen on other seeds."""
-    pairs = [(base, rule) for base, rules in RULES.items() for rule in rules]
-    tried = {
-        f"{kind}|{base}|{rule}|{setting}|{seed}": partial(
-            jump_case, kind, base, rule, setting, seed
-        )
-        for kind in KINDS[:-1]
-        for base, rule in pairs
-        for setting in grid(rule)
-        for seed in tuning(base)
-    }
-    run_all(tried, known, keep, workers)
-    jobs = {}
-    for kind in KINDS:
-        for base, rule in [*pairs, *((base, "never") for base in RULES)]:
-            setting = chosen(known, kind, base, rule)
-            for seed in range(JUMP_SEEDS[base][0]):
-                key = f"{kind}|{base}|{rule}|{setting}|{seed}"
-                jobs[key] = partial(jump_case, kind, base, rule, setting, seed)
-    run_all(jobs, known, keep, workers)
+    for base, rules in RULES.items():
+        tried = {
+            f"{kind}|{base}|{rule}|{setting}|{seed}": partial(
+                jump_case, kind, base, rule, setting, seed
+            )
+            for kind in KINDS[:-1]
+            for rule in rules
+            for setting in grid(rule)
+            for seed in tuning(base)
+        }
+        run_all(tried, known, keep, workers)
+        jobs = {}
+        for kind in KINDS:
+            for rule in ("never", *rules):
+                setting = chosen(known, kind, base, rule)
+                for seed in range(JUMP_SEEDS[base][0]):
+                    key = f"{kind}|{base}|{rule}|{setting}|{seed}"
+                    jobs[key] = partial(jump_case, kind, base, rule, setting, seed)
+        run_all(jobs, known, keep, workers)
 
 
 def chosen(known: Facts, kind: str, base: str, rule: str) -> int:
@@ -237,14 +237,14 @@ def run_all(
     if workers == 1:
         for count, (key, job) in enumerate(todo.items()):
             known[key] = job()
-            if count % 50 == 49:
+            if count % 10 == 9:
                 keep()
     else:
         with ProcessPoolExecutor(workers) as pool:
             futures = {key: pool.submit(job) for key, job in todo.items()}
             for count, (key, future) in enumerate(futures.items()):
                 known[key] = future.result()
-                if count % 50 == 49:
+                if count % 10 == 9:
                     keep()
     keep()
 

@@ -235,7 +235,7 @@ def hear_table(known: Facts) -> None:
     for key, facts in known.items():
         name, K_z, heard = key.split("|")
         cells = f"{1e6 * facts['blocks']:.1f} | {1e6 * facts['one by one']:.1f}"
-        print(f"| {name} | {K_z} | {heard} | {cells} | {facts['ratio']:.2f} |")
+        print(f"| {name} | {K_z} | {heard} | {cells} | {facts['ratio']:.3f} |")
 
 
 def deep_size(root: Any, apart: tuple[Any, ...]) -> int:
