@@ -8,7 +8,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.agent import core as agent_core
-from coopbandits.errors import InputError, LocalProtocolError
+from coopbandits.errors import InputError, LocalProtocolError, RemoteProtocolError
 
 NETWORK, D = cb.Network.path(4), 2
 LINEAR, EXACT, SAME = cb.kernels.Linear(), cb.features.Exact(), cb.similarity.Same()
@@ -212,3 +212,22 @@ def test_agents_of_one_policy_live_in_threads_of_their_own():
         return found
 
     assert lives(threaded=True) == lives(threaded=False)
+
+
+def test_a_peer_that_counts_more_than_can_be_counted_stops_nobody(rng):
+    policy = policy_of(say=cb.say.Sums())
+    agent, peer = policy.agent(1, NETWORK), policy.agent(0, NETWORK)
+    agent.predict(QUERIES)
+    [digest] = peer.reward(peer.took(QUERIES, 0), 1.0)
+    for n in (2.0**63, 2.0**62, 2.0**53):
+        sums = np.append(n, digest.sums[1:])
+        with pytest.raises(RemoteProtocolError, match="is no count of observations"):
+            agent.receive(dataclasses.replace(digest, round=2**63 - 1, sums=sums))
+    for origin in (0, 2, 3):  # as much as can be
+        sums, ttl = np.append(2.0**45, digest.sums[1:]), 1 if origin == 3 else 2
+        agent.receive(
+            dataclasses.replace(digest, round=2**63 - 1, origin=origin, sums=sums, ttl=ttl)
+        )
+    agent.predict(QUERIES)
+    again = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=NETWORK)
+    assert again.known == agent.known == 3 * 2**45

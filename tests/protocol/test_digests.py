@@ -65,6 +65,8 @@ GOOD = [3.0, 1.3125, 0.75, 3.25, 1.25, 1.5, 14.0]
         (forged([*GOOD[:-1], 1e111]), "within ±1e"),
         (forged([2.5, *GOOD[1:]]), r"2\.5 is no count"),
         (forged([0.0, *GOOD[1:]]), "0 is no count"),
+        (forged([2.0**63, *GOOD[1:]], round=2**63 - 1), "is no count"),
+        (forged([2.0**46, *GOOD[1:]], round=2**63 - 1), f"up to {2**45}"),
         (forged([4.0, *GOOD[1:]]), "4 is no count of observations up to its round 3"),
         (forged([*GOOD, 4.0], p=1), "is no count"),
         (forged(GOOD, round=0), "round must be a whole number >= 1"),
@@ -72,7 +74,7 @@ GOOD = [3.0, 1.3125, 0.75, 3.25, 1.25, 1.5, 14.0]
         (forged(GOOD, ttl=0), "ttl must be a whole number >= 1"),
         (forged([3.0, 1.0], m=0), "no sums of features"),
     ],
-    ids=range(15),
+    ids=range(17),
 )
 def test_bytes_that_are_no_digest_are_a_peers_fault(data, complaint):
     with pytest.raises(RemoteProtocolError, match=complaint):

@@ -26,6 +26,8 @@ from coopbandits.protocol.messages import Message, check_travel, checked_header
 DIGEST = Kind("digest", b"CBs", lambda m, p: _length(m) + p, "II", "II")
 # Rewards go up to 1e50; a sum of their squares must leave room for arithmetic.
 LARGEST_SUM = 1e110
+# Of one agent; the observations of 2¹⁸ such agents can still be counted.
+MOST_COUNTED = 2**45
 _MOST_FEATURES = 10_000
 # S/λ this large leaves a Cholesky factor of S + λI about two digits, some times as large none.
 _LARGEST_TRACE = 1e14
@@ -124,10 +126,10 @@ def checked(digest: Digest) -> Digest:
     n = sums[0]
     # what K_z is learnt from may have faded, how many observations there were does not
     counted = len(summaries) == 0 or 0 <= summaries[0] <= n
-    if not 1 <= n <= round_ or n != np.floor(n) or not counted:
+    if not 1 <= n <= min(round_, MOST_COUNTED) or n != np.floor(n) or not counted:
         raise RemoteProtocolError(
             f"a digest of agent {origin} was refused: {n:g} is no count of observations up to its "
-            f"round {round_}"
+            f"round {round_}, and up to {MOST_COUNTED}"
         )
     return Digest(round_, origin, frozen(sums), frozen(summaries), ttl)
 
