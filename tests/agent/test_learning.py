@@ -224,10 +224,10 @@ def test_a_peer_that_counts_more_than_can_be_counted_stops_nobody(rng):
         with pytest.raises(RemoteProtocolError, match="is no count of observations"):
             agent.receive(dataclasses.replace(digest, round=2**63 - 1, sums=sums))
     for origin in (0, 2, 3):  # as much as can be
-        sums, ttl = np.append(2.0**45, digest.sums[1:]), 1 if origin == 3 else 2
+        sums, ttl = np.append(2.0**50, digest.sums[1:]), 1 if origin == 3 else 2
         agent.receive(
             dataclasses.replace(digest, round=2**63 - 1, origin=origin, sums=sums, ttl=ttl)
         )
     agent.predict(QUERIES)
     again = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=NETWORK)
-    assert again.known == agent.known == 3 * 2**45
+    assert again.known == agent.known == 3 * 2**50

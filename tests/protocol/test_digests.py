@@ -66,7 +66,7 @@ GOOD = [3.0, 1.3125, 0.75, 3.25, 1.25, 1.5, 14.0]
         (forged([2.5, *GOOD[1:]]), r"2\.5 is no count"),
         (forged([0.0, *GOOD[1:]]), "0 is no count"),
         (forged([2.0**63, *GOOD[1:]], round=2**63 - 1), "is no count"),
-        (forged([2.0**46, *GOOD[1:]], round=2**63 - 1), f"up to {2**45}"),
+        (forged([2.0**51, *GOOD[1:]], round=2**63 - 1), f"up to {2**50}"),
         (forged([4.0, *GOOD[1:]]), "4 is no count of observations up to its round 3"),
         (forged([*GOOD, 4.0], p=1), "is no count"),
         (forged(GOOD, round=0), "round must be a whole number >= 1"),

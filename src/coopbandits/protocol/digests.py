@@ -26,8 +26,8 @@ from coopbandits.protocol.messages import Message, check_travel, checked_header
 DIGEST = Kind("digest", b"CBs", lambda m, p: _length(m) + p, "II", "II")
 # Rewards go up to 1e50; a sum of their squares must leave room for arithmetic.
 LARGEST_SUM = 1e110
-# Of one agent; the observations of 2¹⁸ such agents can still be counted.
-MOST_COUNTED = 2**45
+# Of one agent; the observations of thousands of such agents can still be counted together.
+MOST_COUNTED = 2**50
 _MOST_FEATURES = 10_000
 # S/λ this large leaves a Cholesky factor of S + λI about two digits, some times as large none.
 _LARGEST_TRACE = 1e14
