@@ -51,7 +51,7 @@ from coopbandits.forget import Window
 from coopbandits.gp.linear_posterior import LinearPosterior
 from coopbandits.network import Network
 from coopbandits.policy import Policy
-from coopbandits.protocol.digests import LARGEST_SUM, Digest, checked, packed, sound
+from coopbandits.protocol.digests import LARGEST_SUM, MOST_COUNTED, Digest, checked, packed, sound
 from coopbandits.protocol.messages import LAST_ROUND, Observation
 from coopbandits.protocol.seen_rounds import SeenRounds
 from coopbandits.similarity.hypotheses import Hypotheses
@@ -64,6 +64,8 @@ _VERSION = 4
 _PREFIX = struct.Struct("<3sBI")
 _DTYPES = ("<f8", "<i8")
 _NO_FIT = "its arrays do not fit each other"
+# More observations nobody has made.
+_MOST_KNOWN = 2**62
 # A decision expires once so many more were taken, unless an agent is told otherwise.
 EXPIRE = 10_000
 # What contents that make no sense may raise, wherever they are used.
@@ -264,6 +266,7 @@ def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_a
         or summaries.shape != (len(known), sources.summaries.shape[1])
         or learnt.shape != (3, len(known))
         or (learnt < 0).any()
+        or (learnt[0] > MOST_COUNTED).any()
         or np.abs(summaries).max(initial=0.0) > LARGEST_SUM
     ):
         raise ValueError(_NO_FIT)
@@ -281,10 +284,10 @@ def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_a
     held = [(int(beliefs.place(one.origin)), one) for one in _read(agent, "known", arrays)]
     beliefs.sources = replace(sources, learnt=counts, newest=newest, came=came, held=tuple(held))
     beliefs.hypotheses = _hypotheses(agent, empty, arrays, at, fitted_at)
-    _believe_again(beliefs, arrays, _read(agent, "unfolded", arrays))
+    _believe_again(agent, beliefs, arrays)
 
 
-def _believe_again(beliefs: StatisticsBeliefs, arrays: Arrays, unfolded: list[Observation]) -> None:
+def _believe_again(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays) -> None:
     """Take the posterior that was stored, or the one that follows from the sums."""
     if "posterior_mean" not in arrays:
         beliefs.posterior = beliefs.refreshed()
@@ -294,12 +297,23 @@ def _believe_again(beliefs: StatisticsBeliefs, arrays: Arrays, unfolded: list[Ob
     if mean.shape != (M,) or covariance.shape != (M, M) or facts.shape != (4,):
         raise ValueError(_NO_FIT)
     logdet, count, stale, as_of = facts.tolist()
-    if logdet < 0 or np.linalg.eigvalsh(covariance)[0] < -1e-6 * max(np.abs(covariance).max(), 1.0):
+    unfolded = _read(agent, "unfolded", arrays)
+    largest = max(np.abs(covariance).max(), 1.0)
+    if (
+        not 0 <= logdet <= LARGEST
+        or max(np.abs(mean).max(), largest) > LARGEST_SUM
+        or np.abs(covariance - covariance.T).max() > 1e-6 * largest
+        or np.linalg.eigvalsh(covariance)[0] < -1e-6 * largest
+        or any(one.origin != agent.agent for one in unfolded)
+        or stale not in (0, 1)
+        or not as_of.is_integer()
+        or not count.is_integer()
+    ):
         raise ValueError(_NO_FIT)
     count = as_count(int(count), "how many observations", least=0, most=LAST_ROUND)
     beliefs.posterior = LinearPosterior(mean, covariance, logdet, count)
-    beliefs.stale, beliefs.as_of = bool(stale), as_count(int(as_of), "as_of", least=0)
-    beliefs.unfolded = tuple(unfolded)
+    beliefs.as_of = as_count(int(as_of), "as_of", least=0, most=agent._round)
+    beliefs.stale, beliefs.unfolded = bool(stale), tuple(unfolded)
 
 
 def _resume_window(
@@ -319,7 +333,7 @@ def _resume_window(
         for o, newest, came in arrays["clock"].tolist()
     }
     at = np.arange(empty.agents.shape[1])
-    learnt = as_count(int(arrays["known"][0]), "how many", least=len(known), most=LAST_ROUND)
+    learnt = as_count(int(arrays["known"][0]), "how many", least=len(known), most=_MOST_KNOWN)
     if {one.origin for one in known} - set(clock):
         raise ValueError(_NO_FIT)
     hypotheses = _hypotheses(agent, empty, arrays, at, fitted_at)
@@ -477,7 +491,7 @@ def _tell_again(agent: "Agent", arrays: Arrays) -> SourceSums:
     # up to version 3 it is not said which was the newest
     facts = arrays.get("told_facts", np.array([int(sums[0, 0]), 0, 0]))
     fit = sums.shape == empty.sums.shape and summaries.shape == empty.summaries.shape
-    if not fit or facts.shape != (3,) or (facts < 0).any():
+    if not fit or facts.shape != (3,) or (facts < 0).any() or facts[0] > MOST_COUNTED:
         raise ValueError(_NO_FIT)
     learnt, newest, came = facts[:, None]
     held = _read(agent, "told", arrays) if "told_whose" in arrays else []
