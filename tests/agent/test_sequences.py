@@ -1,4 +1,4 @@
-"""Any sequence of calls on one agent that keeps sums, beside a model of what must hold.
+"""Any sequence of calls on one agent, beside a model of what must hold.
 
 The model keeps observations, with weights as their ages have it, and believes what the literal
 formula of `reference/weighted.py` says. A twin gets the same calls and is never stored.
@@ -55,11 +55,13 @@ KINDS = {
         "similarity": cb.similarity.Evidence(groups=3, partitions=0),
     },
 }
+EXACT = {"kernel": cb.kernels.RBF(), "similarity": cb.similarity.Same()}
 SEEDS, FLAGS = st.integers(0, 2**16), st.booleans()
 
 
 def policy_of(kind, option):
-    return cb.EagerKernelUCB(ttl=2, ridge=0.8, eta=0.7, **KINDS[kind], **OPTIONS[option])
+    answers = {**KINDS, "exact": EXACT}[kind]
+    return cb.EagerKernelUCB(ttl=2, ridge=0.8, eta=0.7, **answers, **OPTIONS[option])
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +101,8 @@ class Model:
         self.fold(origin, seen)
 
     def fold(self, origin, seen):
-        """What an agent sees itself counts at once."""
-        if origin == ME:
+        """What an agent sees itself counts at once, where sums are kept."""
+        if origin == ME and self.policy.features is not None:
             self.believed = [*self.believed, (ME, seen, 1.0)]
             self.since = [*self.since, (ME, seen, 1.0)]
 
@@ -150,13 +152,19 @@ class Model:
     def believe(self, queries):
         """Return mean and variance at m queries, in raw units, where K_z is 1 for all."""
         policy = self.policy
-        features = policy.features.features
+
+        def K_x(u, X, w, Y):
+            if policy.features is None:
+                return policy.kernel(X, Y)
+            phi, other = (policy.features.features(policy.kernel, Z) for Z in (X, Y))
+            return phi @ other.T
+
         whose = np.array([o for o, _, _ in self.believed], dtype=int)
         X = np.array([one.x for _, one, _ in self.believed]).reshape(-1, D)
         y = np.array([one.y for _, one, _ in self.believed]) / policy.scale
         weights = np.array([w for *_, w in self.believed])
         mean, variance, _ = weighted.believe(
-            lambda u, X, w, Y: features(policy.kernel, X) @ features(policy.kernel, Y).T,
+            K_x,
             whose,
             scaled(policy, X),
             y,
@@ -360,6 +368,10 @@ class Sequences(RuleBasedStateMachine):
         given = rounds if dated else None
         self.both(lambda agent: agent.hear(origin, X, y, rounds=given))
         block = [Seen(int(t), x, r, x[None]) for t, x, r in zip(rounds, X, y, strict=True)]
+        if self.policy.features is None:  # it waits
+            for one in block:
+                self.model.keep(origin, one)
+            return
         self.model.add(origin, block)
         self.model.drop()
         for one in block:
@@ -388,6 +400,7 @@ class Sequences(RuleBasedStateMachine):
         self.model.learn()
         self.both(lambda agent: agent.preview(X))
 
+    @precondition(lambda self: self.policy.features is not None)
     @rule()
     def learning_task(self):
         tasks = [one.learning_task() for one in (self.agent, self.twin)]
@@ -444,6 +457,7 @@ class Sequences(RuleBasedStateMachine):
                 one.adopt(result)
             assert one.to_bytes() == before
 
+    @precondition(lambda self: self.policy.features is not None)
     @rule()
     def adopt_anothers(self):
         other = self.policy.agent(ME, NETWORK)
@@ -486,8 +500,13 @@ class Sequences(RuleBasedStateMachine):
         assert self.agent.to_bytes() == self.twin.to_bytes()
 
 
-@pytest.mark.parametrize("option", OPTIONS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        *((kind, option) for kind in KINDS for option in OPTIONS),
+        *(("exact", option) for option in ("plain", "intercept", "window", "units")),
+    ],
+)
 def test_any_sequence_of_calls_keeps_to_the_model(kind, option):
     policy = policy_of(kind, option)
     run_state_machine_as_test(
