@@ -170,6 +170,21 @@ def test_bad_contexts_get_one_clear_error_and_change_nothing(name, contexts, com
         assert agent.to_bytes() == before
 
 
+@pytest.mark.parametrize("learn", ["no", None, 1, np.ones(2)], ids=str)
+def test_whether_to_learn_is_true_or_false(learn, rng):
+    agent, offered = grown("sums", rng), rng.normal(size=(3, D))
+    before = agent.to_bytes()
+    for call in (
+        agent.decide,
+        agent.predict,
+        agent.rank,
+        lambda X, **kw: agent.decide_many([X], **kw),
+    ):
+        with pytest.raises(CoopBanditsError, match="learn must be True or False"):
+            call(offered, learn=learn)
+    assert agent.to_bytes() == before
+
+
 @pytest.mark.parametrize("k", [0, -1, 4, 1.5, "2", True, np.nan])
 def test_a_number_of_ranks_that_there_are_not_is_refused(k, rng):
     agent = grown("exact", rng)
