@@ -231,7 +231,7 @@ class Sequences(RuleBasedStateMachine):
         self.open, self.closed = {}, set()
         self.told = defaultdict(list)  # what each peer has seen
         self.sent, self.seen = [], set()
-        self.tasks = self.results = None  # of the agent, and of its twin
+        self.results = None  # of the last task of the agent, and of its twin's
         self.old = []
 
     def both(self, call):
@@ -280,8 +280,11 @@ class Sequences(RuleBasedStateMachine):
         else:
             self.both(lambda agent: agent.predict(X))
 
-    @rule(seed=SEEDS, learn=FLAGS)
-    def decide(self, seed, learn):
+    @rule(seed=SEEDS, learn=FLAGS, sets=st.integers(0, 3))
+    def decide(self, seed, learn, sets):
+        if sets > 1:
+            self.decide_many(seed, learn, sets)
+            return
         X = self.offered(seed)
         if learn:
             self.model.learn()
@@ -290,9 +293,11 @@ class Sequences(RuleBasedStateMachine):
         self.agree(decision.scores, X)
         if decision.propensity == 1.0:
             assert decision.index == first[0]
+        if not self.estimates:  # who knows nothing decides at random
+            knows = any(weight > 0 for *_, weight in self.model.believed)
+            assert decision.propensity == (1.0 if knows else 1 / 3)
         self.opened(decision, X)
 
-    @rule(seed=SEEDS, learn=FLAGS, sets=st.integers(1, 3))
     def decide_many(self, seed, learn, sets):
         offered = self.offered(seed, sets)
         if learn:
@@ -324,14 +329,8 @@ class Sequences(RuleBasedStateMachine):
         assert len(told) == 1
         self.model.keep(ME, Seen(decision, x, y, offered))
 
-    @precondition(lambda self: self.closed)
-    @rule(which=SEEDS)
-    def reward_twice(self, which):
-        decision = sorted(self.closed)[which % len(self.closed)]
-        self.refused(lambda agent: agent.reward(decision, 1.0), LocalProtocolError, "has its rew")
-
-    @rule(seed=SEEDS, origin=st.sampled_from([0, 2, 3]), y=st.floats(-2, 2))
-    def peer_acts(self, seed, origin, y):
+    @rule(seed=SEEDS, origin=st.sampled_from([0, 2, 3]), y=st.floats(-2, 2), arrives=FLAGS)
+    def peer_acts(self, seed, origin, y, arrives):
         X, peer = self.offered(seed), self.peers[origin]
         decision = peer.took(X, seed % 3)
         if seed % 5 == 0:  # it never gets a reward
@@ -339,12 +338,16 @@ class Sequences(RuleBasedStateMachine):
         [message] = peer.reward(decision, y)
         self.told[origin] = [*self.told[origin], Seen(decision.id, X[seed % 3], y, X)]
         self.sent.append((replace(message, ttl=1 if origin == 3 else 2), self.told[origin]))
+        if arrives:
+            self.deliver(*self.sent[-1])
 
     @precondition(lambda self: self.sent)
-    @rule(which=SEEDS, last=FLAGS)
-    def receive(self, which, last):
+    @rule(which=SEEDS)
+    def receive(self, which):
         """In any order, and more than once."""
-        message, told = self.sent[-1 if last else which % len(self.sent)]
+        self.deliver(*self.sent[which % len(self.sent)])
+
+    def deliver(self, message, told):
         origin = message.origin
         self.both(lambda agent: agent.receive(message))
         if isinstance(message, cb.Digest):
@@ -388,21 +391,29 @@ class Sequences(RuleBasedStateMachine):
     @rule(seed=SEEDS, learn=FLAGS)
     def predict(self, seed, learn):
         X = self.offered(seed)
+        if seed % 4 == 0:
+            self.model.learn()
+            self.both(lambda agent: agent.preview(X))
         if learn:
             self.model.learn()
         used = self.agent.awaiting
         self.agree(self.both(lambda agent: agent.predict(X, learn=learn)), X)
         assert self.agent.awaiting == used
 
-    @rule(seed=SEEDS)
-    def preview(self, seed):
-        X = self.offered(seed)
-        self.model.learn()
-        self.both(lambda agent: agent.preview(X))
-
     @precondition(lambda self: self.policy.features is not None)
-    @rule()
-    def learning_task(self):
+    @rule(seed=SEEDS, elsewhere=FLAGS, own=FLAGS, more=FLAGS, adopted=FLAGS)
+    def learn_apart(self, seed, elsewhere, own, more, adopted):
+        """Let a result be adopted at once, after an own reward and more news, or later."""
+        self.learning_task(elsewhere)
+        if own:
+            self.took(seed, seed % 3)
+            self.reward(seed, 0.5, by_id=False)
+        if more:
+            self.hear(seed, seed % 4, 2, dated=False)
+        if adopted and self.results is not None:
+            self.adopt(seed)
+
+    def learning_task(self, elsewhere):
         tasks = [one.learning_task() for one in (self.agent, self.twin)]
         assert (tasks[0] is None) == (tasks[1] is None)
         self.model.absorb()
@@ -411,19 +422,12 @@ class Sequences(RuleBasedStateMachine):
         self.model.take()
         if self.results is not None:
             self.old.append(self.results)
-        self.tasks, self.results = tasks, None
-
-    @precondition(lambda self: self.tasks is not None)
-    @rule(elsewhere=FLAGS)
-    def run(self, elsewhere):
-        before = [one.to_bytes() for one in (self.agent, self.twin)]
-        results = [task.run() for task in self.tasks]
         if elsewhere:  # as a process would have it
-            tasks = pickle.loads(pickle.dumps(self.tasks))
-            results = pickle.loads(pickle.dumps([task.run() for task in tasks]))
-        assert [one.to_bytes() for one in (self.agent, self.twin)] == before
-        assert len({result.posterior.mean.tobytes() for result in results}) == 1
-        self.results, self.tasks = results, None
+            tasks = pickle.loads(pickle.dumps(tasks))
+        self.results = [task.run() for task in tasks]
+        if elsewhere:
+            self.results = pickle.loads(pickle.dumps(self.results))
+        assert len({result.posterior.mean.tobytes() for result in self.results}) == 1
 
     @precondition(lambda self: self.results is not None)
     @rule(seed=SEEDS)
@@ -433,22 +437,17 @@ class Sequences(RuleBasedStateMachine):
         if self.model.task is None:  # something newer was learnt
             self.refused_results(results, "older task")
             return
-        late = [*self.model.since, *self.model.pending]
+        late = self.model.since or self.model.known > len(self.model.task)
         for one, result in zip((self.agent, self.twin), results, strict=True):
             one.adopt(result)
         self.model.adopt()
         X = self.offered(seed)
         found = self.both(lambda agent: agent.predict(X, learn=False))
         self.agree(found, X)
-        if not late and not self.fades and not self.model.digests:
+        if not late and not self.fades:  # nothing came in between
             expected = self.model.fresh().predict(X)
             np.testing.assert_allclose(found.mean, expected.mean, atol=1e-9)
             np.testing.assert_allclose(found.std, expected.std, atol=1e-9)
-
-    @precondition(lambda self: self.old)
-    @rule(which=SEEDS)
-    def adopt_again(self, which):
-        self.refused_results(self.old[which % len(self.old)], "older task")
 
     def refused_results(self, results, match):
         for one, result in zip((self.agent, self.twin), results, strict=True):
@@ -457,9 +456,7 @@ class Sequences(RuleBasedStateMachine):
                 one.adopt(result)
             assert one.to_bytes() == before
 
-    @precondition(lambda self: self.policy.features is not None)
-    @rule()
-    def adopt_anothers(self):
+    def refuse_anothers(self):
         other = self.policy.agent(ME, NETWORK)
         other.hear(0, self.offered(0), np.ones(3))
         result = other.learning_task().run()
@@ -472,7 +469,7 @@ class Sequences(RuleBasedStateMachine):
         assert again.to_bytes() == data
         self.agent = again
         # what was to be learnt is learnt by the next task, of both
-        self.tasks, self.results, self.old, self.model.task = None, None, [], None
+        self.results, self.old, self.model.task = None, [], None
 
     @rule(seed=SEEDS)
     def bad_calls(self, seed):
@@ -489,6 +486,12 @@ class Sequences(RuleBasedStateMachine):
             (lambda agent: agent.adopt("no result"), CoopBanditsError, "adopt takes"),
         ]:
             self.refused(call, error, match)
+        for decision in sorted(self.closed)[-2:]:
+            self.refused(lambda agent, i=decision: agent.reward(i, 1.0), match="has its reward")
+        for results in self.old[-2:]:
+            self.refused_results(results, "older task")
+        if self.policy.features is not None:
+            self.refuse_anothers()
         for message, _ in self.sent[:1]:
             forged = replace(message, origin=ME, round=99)
             self.refused(lambda agent, m=forged: agent.receive(m), RemoteProtocolError, "never")
