@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -209,24 +210,28 @@ def jump(known: Facts, keep: Callable[[], None], workers: int) -> None:
         jobs = {}
         for kind in KINDS:
             for rule in ("never", *rules):
-                setting = chosen(known, kind, base, rule)
-                for seed in range(JUMP_SEEDS[base][0]):
+                for setting, seed in product(
+                    settings(known, kind, base, rule), range(JUMP_SEEDS[base][0])
+                ):
                     key = f"{kind}|{base}|{rule}|{setting}|{seed}"
                     jobs[key] = partial(jump_case, kind, base, rule, setting, seed)
         run_all(jobs, known, keep, workers)
 
 
-def chosen(known: Facts, kind: str, base: str, rule: str) -> int:
-    """Return the setting that was best on the seeds for tuning; 10·T where nothing changes."""
+def settings(known: Facts, kind: str, base: str, rule: str) -> tuple[int, ...]:
+    """Return what is reported: the best on the seeds for tuning.
+
+    Where nothing changes that is 10·T, and what was best for a jump.
+    """
     if rule == "never":
-        return 0
+        return (0,)
     if kind == "nothing":
-        return 10 * LONG
+        return (10 * LONG, *settings(known, "jump", base, rule))
     costs = {
         setting: sum(known[f"{kind}|{base}|{rule}|{setting}|{seed}"] for seed in tuning(base))
         for setting in grid(rule)
     }
-    return min(costs, key=lambda setting: costs[setting])
+    return (min(costs, key=lambda setting: costs[setting]),)
 
 
 def run_all(
@@ -268,8 +273,8 @@ def jump_table(known: Facts) -> None:
             seeds = range(JUMP_SEEDS[base][0])
             never = [known[f"{kind}|{base}|never|0|{s}"] for s in seeds]
             print(f"| {NAMES[base]} | – | {np.mean(never):.1f} | 1 |")
-            for rule in rules:
-                setting = chosen(known, kind, base, rule)
+            reported = [(r, one) for r in rules for one in settings(known, kind, base, r)]
+            for rule, setting in reported:
                 each = [known[f"{kind}|{base}|{rule}|{setting}|{s}"] for s in seeds]
                 name = rule if "LinUCB" in rule else f"{NAMES[base]}, `{rule}`"
                 cells = f"{setting} | {np.mean(each):.1f} | {shown(ratio(each, never))}"
