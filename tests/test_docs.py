@@ -41,6 +41,7 @@ def test_the_readmes_python_examples_run_and_print_what_they_say():
         "arms.md",
         "deploy.md",
         "experiments.md",
+        "forgetting.md",
         "logs.md",
         "pettingzoo.md",
         "planner.md",
