@@ -231,3 +231,25 @@ def test_a_peer_that_counts_more_than_can_be_counted_stops_nobody(rng):
     agent.predict(QUERIES)
     again = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=NETWORK)
     assert again.known == agent.known == 3 * 2**50
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_result_that_is_adopted_late_keeps_own_rewards_and_lets_news_wait(stored, rng):
+    policy = policy_of(intercept=1.0)
+    agent = informed(policy, rng)
+    agent.adopt(agent.learning_task().run())
+    agent.hear(0, QUERIES, [1.0, 2.0, 3.0])
+    result = agent.learning_task().run()
+    fresh = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=NETWORK)
+    for y in (5.0, -4.0):
+        agent.reward(agent.took(QUERIES, 1), y)
+        fresh.hear(1, QUERIES[1:2], [y])
+    agent.hear(2, QUERIES, np.ones(3))
+    agent.adopt(result)
+    if stored:
+        agent = cb.Agent.from_bytes(agent.to_bytes(), policy=policy, network=NETWORK)
+    found, expected = agent.predict(QUERIES, learn=False), fresh.predict(QUERIES)
+    np.testing.assert_allclose(found.mean, expected.mean, atol=1e-9)
+    np.testing.assert_allclose(found.std, expected.std, atol=1e-9)
+    fresh.hear(2, QUERIES, np.ones(3))
+    np.testing.assert_allclose(agent.predict(QUERIES).mean, fresh.predict(QUERIES).mean, atol=1e-9)
