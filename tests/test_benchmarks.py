@@ -300,7 +300,7 @@ def test_the_benchmark_of_agents_measures_resumes_and_prints(agents, monkeypatch
     assert found["constant"]["LinUCB|c|1"] == regret, "the same seed, the same run"
     still = [found["jump"][f"nothing|LinUCB|{rule}|1"] for rule in ("never|0", "Window|80")]
     assert still[0] == still[1], "a window longer than the run forgets nothing"
-    assert found["decide"]["linear|5"]["busy"]["decisions"] == 6
+    assert found["decide"]["linear|5|2"]["busy"]["decisions"] == 6
     assert found["memory"]["40"]["rounds"] > found["memory"]["20"]["rounds"]
     capsys.readouterr()
     monkeypatch.setattr(sys, "argv", ["agents", "table"])
