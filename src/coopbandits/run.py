@@ -187,7 +187,8 @@ def play(
         links: Which messages get lost or come late, which edges fail and which agents are away
             (`coopbandits.Links`); None for a faultless network.
         laziness: Where "sparse" keeps statistics of each agent's own view, others' news counts once
-            there is this share more of it; 0 for at once, and without other approximations.
+            there is this share more of it; 0 for at once, and without other approximations, as
+            it always is for policies with `forget=`.
         on_round: Called after each round t = 1 … T, for a progress display.
 
     Example:
