@@ -17,7 +17,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: demo trust federated test test-all ci bench lint types format clean
+.PHONY: demo trust federated router test test-all ci bench lint types format clean
 
 demo: $(LAB)
 	$(BIN)/coop demo
@@ -28,6 +28,10 @@ trust: $(LAB)
 # The example's own needs, scikit-learn and Optuna, live in an environment of their own.
 federated: $(EXAMPLES)
 	.venv-examples/bin/python examples/federated_tuning.py
+
+# Needs scikit-learn, the extra `datasets`, and data that are downloaded apart.
+router: $(READY)
+	$(BIN)/python examples/llm_router.py
 
 test: lint types $(BROWSER)
 	$(PYTEST)
@@ -78,7 +82,7 @@ $(BROWSER): $(READY)
 
 $(PEERS): benchmarks/constraints.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python $(INSTALL) -c benchmarks/constraints.txt mabwiser river scikit-learn botorch
+	.venv-peers/bin/python $(INSTALL) -c benchmarks/constraints.txt mabwiser river scikit-learn botorch obp
 	@touch $(PEERS)
 
 $(EXAMPLES): pyproject.toml constraints.txt examples/constraints.txt

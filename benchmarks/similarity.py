@@ -1,15 +1,14 @@
 """What is a learnt K_z worth? Final regret per agent, paired by seed, with 95% intervals.
 
     python benchmarks/similarity.py run er60 path60    # hours; resumes where it stopped
-    python benchmarks/similarity.py table              # the tables of docs/similarity.md
-    python benchmarks/similarity.py earlier            # those of docs/decisions/similarity.md
+    python benchmarks/similarity.py table              # the tables of docs/evidence-results.md
     python benchmarks/similarity.py rank               # what a low rank costs MeanEmbedding
 
 The setting: linear rewards, d = 10, 8 actions a round on
 the unit sphere, noise 0.3, 120 rounds, ridge 1, eta 0.3. Every trial draws its own network, tasks,
-contexts and noise from its seed; all methods of a trial share them. Seeds 0 … are reported; the
-bandwidth of MeanEmbedding is chosen on seeds 1000 … and nothing else was
-tuned on either, but for two choices that docs/decisions/similarity.md names.
+contexts and noise from its seed; all methods of a trial share them. Seeds 40000 … are reported, on
+which nothing was chosen, and for the other methods 0 … too; the bandwidth of MeanEmbedding is
+chosen on seeds 1000 …, and what `Evidence` has to choose on seeds 0 ….
 """
 
 import argparse
@@ -37,6 +36,7 @@ NETWORKS = HERE.parent.parent / "shared" / "networks"
 DIM, ACTIONS, NOISE, ROUNDS, ETA = 10, 8, 0.3, 120, 0.3
 BANDWIDTHS = (0.2, 0.35, 0.5, 0.7, 1.0, 1.5)
 TRIALS, TUNING, TUNING_TRIALS = 20, 1000, 3
+FIRST = 40_000
 RANK = 6000
 # Of a smooth K_z between many agents, parts smaller than this share of the largest are left out.
 SMALLEST = 1e-4
@@ -55,12 +55,9 @@ ROWS = {
     "oracle": "oracle",
     "`MeanEmbedding`, σ_z = 1": "embedding 1.0",
     "`MeanEmbedding`, best σ_z": "embedding",
-    "`Learned`": "learned",
+    "`Coregionalised`": "coregionalised",
     "**`Evidence`**": "evidence",
-    "`Evidence(partitions=0, growth=1.5)`": "groups",
 }
-# Evidence as it was at some commits
-EARLIER = {", at 1aed818": "evidence 1aed818", ", at 225edf2": "evidence 225edf2"}
 
 
 @dataclass(frozen=True)
@@ -162,8 +159,7 @@ def methods(scenario: str) -> dict[str, Callable[[Simulated], cb.similarity.Simi
     ways: dict[str, Callable[[Simulated], cb.similarity.Similarity]] = {
         "oracle": truth,
         "evidence": lambda _: cb.similarity.Evidence(),
-        "groups": lambda _: cb.similarity.Evidence(partitions=0, growth=1.5),
-        "learned": lambda _: cb.similarity.Learned(),
+        "coregionalised": lambda _: cb.similarity.Coregionalised(),
     }
     for sigma in BANDWIDTHS:
         ways[f"embedding {sigma}"] = lambda _, sigma=sigma: cb.similarity.MeanEmbedding(
@@ -256,20 +252,20 @@ def run(settings: list[str], scenarios: str, policies: list[str], trials: int, w
     done = read()
     jobs: list[Job] = []
     for setting, scenario, policy in cells:
-        names = ["oracle", "evidence", "learned"]
+        names = ["oracle", "evidence", "coregionalised"]
         if not only or "embedding" in only:
             best = best_bandwidth(done, setting, scenario)
             names += sorted({"embedding 1.0", f"embedding {best}"})
-        if "groups" in only:
-            names.append("groups")
         if only:
             names = [name for name in names if name.split()[0] in only]
-        jobs += [(setting, scenario, policy, name, i) for name in names for i in range(trials)]
+        seeds = range(FIRST, FIRST + trials)
+        jobs += [(setting, scenario, policy, name, seed) for seed in seeds for name in names]
         # alone and naive are the same under both policies
         jobs += [
-            (setting, scenario, "any", name, i)
+            (setting, scenario, "any", name, seed)
             for name in ("alone", "naive")
-            for i in range(trials)
+            for seed in seeds
+            if not only or name in only
         ]
     measure(list(dict.fromkeys(jobs)), workers)
 
@@ -313,7 +309,7 @@ def gap_closed(alone: np.ndarray, method: np.ndarray, oracle: np.ndarray) -> tup
 def table() -> None:
     """Print the tables of docs/similarity.md."""
     done = read()
-    print_views(done, {"": "evidence", ", `partitions=0, growth=1.5`": "groups"}, worth)
+    print_views(done)
     for setting, given in SETTINGS.items():
         for policy in ("eager", "coop"):
             rows = {
@@ -327,26 +323,15 @@ def table() -> None:
           f"numpy {np.__version__}")  # fmt: skip
 
 
-def earlier() -> None:
-    """Print the tables of docs/decisions/similarity.md: Evidence as it was."""
-    print_views(read(), EARLIER, cell)
-
-
-def print_views(done: dict[Job, float], methods: dict[str, str], shown: Callable[..., str]) -> None:
-    """Print what some forms of Evidence are worth, and what they gain on the best MeanEmbedding."""
+def print_views(done: dict[Job, float]) -> None:
+    """Print what Evidence is worth on each network."""
     for policy in ("eager", "coop"):
-        for title, view in (("", shown), (" less the best MeanEmbedding", less)):
-            print(f"\n### Evidence{title}, {policy.capitalize()}-KernelUCB\n")
-            print_rows(
-                "network",
-                {
-                    given.text + option: [
-                        view(done, setting, scenario, policy, method) for scenario in SCENARIOS
-                    ]
-                    for setting, given in SETTINGS.items()
-                    for option, method in methods.items()
-                },
-            )
+        print(f"\n### Evidence, {policy.capitalize()}-KernelUCB\n")
+        rows = {
+            given.text: [worth(done, setting, one, policy, "evidence") for one in SCENARIOS]
+            for setting, given in SETTINGS.items()
+        }
+        print_rows("network", rows)
 
 
 def print_rows(corner: str, rows: dict[str, list[str]]) -> None:
@@ -368,39 +353,33 @@ def cell(done: dict[Job, float], setting: str, scenario: str, policy: str, metho
         method, tuned = f"embedding {sigma}", f"<br>σ_z = {sigma:g}"
     where = "any" if method in ("alone", "naive") else policy
     found = regrets(done, setting, scenario, where, method)
-    if len(found) < TRIALS:
+    if len(found) < 2:
         return ""
-    regret = interval(np.array([found[seed] for seed in range(TRIALS)]))
+    regret = interval(np.array(list(found.values())))
     value = "" if method in ("alone", "oracle") else worth(done, setting, scenario, policy, method)
     return "<br>".join(filter(None, [regret, value and value + tuned]))
 
 
 def worth(done: dict[Job, float], setting: str, scenario: str, policy: str, method: str) -> str:
-    """Return how much of the gap a method closes; in (d), how much worse it is than alone."""
+    """Return how much of the gap a method closes; in (d), how much worse it is than alone.
+
+    With the number of trials, in brackets.
+    """
     alone = regrets(done, setting, scenario, "any", "alone")
     oracle = alone if scenario == "d" else regrets(done, setting, scenario, policy, "oracle")
     where = "any" if method == "naive" else policy
     found = regrets(done, setting, scenario, where, method)
-    if min(len(alone), len(oracle), len(found)) < TRIALS:
+    seeds = sorted(set(alone) & set(oracle) & set(found))
+    if len(seeds) < 2:
         return ""
     mine, alone_, oracle_ = (
-        np.array([values[seed] for seed in range(TRIALS)]) for values in (found, alone, oracle)
+        np.array([values[seed] for seed in seeds]) for values in (found, alone, oracle)
     )
     if scenario == "d":
-        value, half = gap_closed(alone_, 2 * alone_ - mine, np.zeros(TRIALS))
-        return f"{value:+.1f}% ± {half:.1f}%"
+        value, half = gap_closed(alone_, 2 * alone_ - mine, np.zeros(len(seeds)))
+        return f"{value:+.1f}% ± {half:.1f}% ({len(seeds)})"
     value, half = gap_closed(alone_, mine, oracle_)
-    return f"{value:.1f}% ± {half:.1f}%"
-
-
-def less(done: dict[Job, float], setting: str, scenario: str, policy: str, method: str) -> str:
-    """Return by how much a method's regret exceeds that of the best embedding, paired by seed."""
-    sigma = best_bandwidth(done, setting, scenario)
-    mine = regrets(done, setting, scenario, policy, method)
-    theirs = regrets(done, setting, scenario, policy, f"embedding {sigma}")
-    if min(len(mine), len(theirs)) < TRIALS:
-        return ""
-    return interval(np.array([mine[seed] - theirs[seed] for seed in range(TRIALS)]))
+    return f"{value:.1f}% ± {half:.1f}% ({len(seeds)})"
 
 
 def regrets(
@@ -408,7 +387,10 @@ def regrets(
 ) -> dict[int, float]:
     """Return the regret of each reported seed."""
     wanted = (setting, scenario, policy, method)
-    return {job[4]: value for job, value in done.items() if job[:4] == wanted and job[4] < TRIALS}
+    tuning = range(TUNING, TUNING + TUNING_TRIALS)
+    return {
+        job[4]: value for job, value in done.items() if job[:4] == wanted and job[4] not in tuning
+    }
 
 
 def main() -> None:
@@ -422,16 +404,13 @@ def main() -> None:
     runner.add_argument("--trials", type=int, default=TRIALS)
     runner.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     runner.add_argument(
-        "--only", nargs="*", default=[], help="oracle evidence learned embedding groups"
+        "--only", nargs="*", default=[], help="oracle evidence coregionalised embedding alone naive"
     )
     commands.add_parser("table", help="print what has been measured")
-    commands.add_parser("earlier", help="print what earlier forms of Evidence did")
     commands.add_parser("rank", help="what does a low rank cost MeanEmbedding?")
     options = parser.parse_args()
     if options.command == "table":
         table()
-    elif options.command == "earlier":
-        earlier()
     elif options.command == "rank":
         rank()
     else:

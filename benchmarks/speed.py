@@ -212,7 +212,7 @@ def eager(similarity: Any, rounds: int = 500) -> tuple[Any, float]:
 
 def evidence() -> Row:
     """Eager, linear, Evidence of quickly found groups, ER(200, 0.7), T = 500."""
-    run, seconds = eager(cb.similarity.Evidence(partitions=0, growth=1.5))
+    run, seconds = eager(cb.similarity.Evidence(growth=1.5))
     estimates = len(run.estimates) - 1
     V, N, m, G = 200, 140, 10, 12
     h = m * (m + 1) // 2
@@ -227,7 +227,7 @@ def evidence() -> Row:
 
 def thorough() -> Row:
     """The same with Evidence as it is by default, beside quickly found groups."""
-    quick, least = eager(cb.similarity.Evidence(partitions=0, growth=1.5))
+    quick, least = eager(cb.similarity.Evidence(growth=1.5))
     run, seconds = eager(cb.similarity.Evidence())
     return {
         "seconds": seconds,
@@ -262,7 +262,7 @@ def rbf_problem(agents: int, seed: int) -> Any:
 
 def sparse() -> Row:
     """Eager, RBF, Evidence, ER(200, 0.7), T = 500, sparse."""
-    similarity = cb.similarity.Evidence(partitions=0, growth=1.5)
+    similarity = cb.similarity.Evidence(growth=1.5)
     policy = cb.EagerKernelUCB(kernel=RBF, similarity=similarity, eta=0.3)
     run, seconds = timed(rbf_problem(200, 0), policy, 500, 0, engine="sparse")
     return {"seconds": seconds, "regret": run.regret_per_agent[-1]}
@@ -275,7 +275,7 @@ def sparse_regret(trials: int = 10) -> Row:
         problem = rbf_problem(40, seed)
         # both learn K_z from the same few features, so that the posterior is all that differs
         basis = reference(RBF, problem.round(1, seed).contexts)
-        learnt = cb.similarity.Evidence(features=Leading(basis), partitions=0, growth=1.5)
+        learnt = cb.similarity.Evidence(features=Leading(basis), growth=1.5)
         policy = cb.EagerKernelUCB(kernel=RBF, similarity=learnt, eta=0.3)
         pair = [timed(problem, policy, 150, seed, engine=name) for name in ("sparse", "exact")]
         regrets.append([run.regret_per_agent[-1] for run, _ in pair])

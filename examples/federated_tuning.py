@@ -39,7 +39,7 @@ NETWORK = cb.Network.grid(3, 4)
 KERNEL = 0.25 * cb.kernels.RBF(lengthscale=1.0)
 RIDGE, ETA = 0.01, 0.1
 GRID = 21
-OURS = "Eager-KernelUCB, Evidence(partitions=0, growth=1.5)"
+OURS = "Eager-KernelUCB, Evidence"
 
 
 @dataclass
@@ -154,7 +154,7 @@ def tuners() -> dict[str, Tuner]:
             ridge=RIDGE,
             eta=ETA,
             ttl=2,
-            similarity=cb.similarity.Evidence(partitions=0, growth=1.5),
+            similarity=cb.similarity.Evidence(),
         ),
     }
 

@@ -177,9 +177,7 @@ def test_arms_of_other_kernels_have_no_finite_features_but_nystroms():
     np.testing.assert_allclose(phi @ phi.T, kernel(X, X), atol=1e-7)
 
 
-@pytest.mark.parametrize(
-    "similarity", [cb.similarity.Evidence(groups=2), cb.similarity.Same()], ids=repr
-)
+@pytest.mark.parametrize("similarity", [cb.similarity.Evidence(), cb.similarity.Same()], ids=repr)
 def test_agents_that_keep_sums_take_the_same_decisions(similarity):
     problem = with_arms(NETWORK)
     kernel = cb.arms.kernel(arm=Table(K_ARM), context=Linear())

@@ -4,8 +4,6 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -155,52 +153,6 @@ def test_exact_bayes_that_is_told_the_others_groups_is_a_mixture_of_regressions(
     assert bound.bayes_told_the_others("few", 1) == pytest.approx(regret, rel=1e-9)
 
 
-def test_sweeps_draw_labels_as_likely_as_all_labellings_are(similarity, bound, rng):
-    tasks = rng.normal(size=(2, 10)) / np.sqrt(10)
-    samples = []
-    for label in (0, 0, 1, 1):
-        X = rng.normal(size=(4, 10)) / np.sqrt(10)
-        samples.append([(x, x @ tasks[label] + 0.3 * rng.normal()) for x in X])
-    odds, together = [], []
-    for labels in product((0, 1), repeat=4):
-        clusters = [[s for u in range(4) if labels[u] == g for s in samples[u]] for g in (0, 1)]
-        odds.append(sum(_log_density(cluster) for cluster in clusters))
-        together.append(np.equal.outer(labels, labels))
-    odds = np.exp(np.array(odds) - max(odds))
-    expected = np.tensordot(odds / odds.sum(), np.array(together), axes=1)
-    i, j = np.triu_indices(10)
-    rows = np.array(
-        [sum(np.hstack([x[i] * x[j], x * y, y**2]) for x, y in own) for own in samples]
-    )[None]
-    views = bound.Views(np.ones((1, 4)) - np.eye(1, 4), 1)
-    drawn = rng.integers(2, size=(1, 4000, 4))
-    for _ in range(30):
-        bound.sweep(views, rows, drawn, 2, rng)
-    found = np.equal(drawn[0, :, :, None], drawn[0, :, None, :]).mean(axis=0)
-    assert np.ptp(expected[np.triu_indices(4, 1)]) > 0.1  # some are alike, and some are not
-    np.testing.assert_allclose(found, expected, atol=4 * 0.5 / np.sqrt(4000))
-
-
-def test_who_is_told_how_many_hears_of_itself_last_and_of_others_when_news_is_due(bound):
-    views = bound.Views(cb.Network.path(4).distances, 2)
-    assert [list(a[t]) for a, t in zip(views.agents, views.there, strict=True)] == [
-        [2, 1, 0],
-        [3, 0, 2, 1],
-        [0, 1, 3, 2],
-        [1, 2, 3],
-    ]
-    assert list(views.lags[1]) == [2, 1, 1, 1]
-
-
-def test_who_is_told_how_many_pools_all_where_there_is_one_cluster(similarity, bound, monkeypatch):
-    """With one cluster nothing is to be drawn: that is exact Bayes told the others' groups."""
-    one = replace(similarity.SETTINGS["few"], clusters=1)
-    monkeypatch.setitem(similarity.SETTINGS, "few", one)
-    assert bound.bayes_told_how_many("few", 1) == pytest.approx(
-        bound.bayes_told_the_others("few", 1), rel=1e-9
-    )
-
-
 def _stacked(seen):
     X = np.array([x for x, _ in seen]).reshape(-1, 10)
     return X, np.array([y for _, y in seen])
@@ -223,7 +175,7 @@ def _posterior(seen):
 def test_the_benchmark_of_similarities_resumes_where_it_stopped(similarity, tmp_path, monkeypatch):
     monkeypatch.setattr(similarity, "RESULTS", tmp_path / "similarity.csv")
     monkeypatch.setattr(similarity, "ProcessPoolExecutor", lambda _: ThreadPoolExecutor(1))
-    arguments = ["few"], "a", ["eager"], 2, 1, ["oracle", "evidence"]
+    arguments = ["few"], "a", ["eager"], 2, 1, ["oracle", "evidence", "alone", "naive"]
     similarity.run(*arguments)
     first = similarity.RESULTS.read_text()
     rows = {"oracle", "evidence", "alone", "naive"}
@@ -231,8 +183,8 @@ def test_the_benchmark_of_similarities_resumes_where_it_stopped(similarity, tmp_
     assert len(first.splitlines()) == 1 + 2 * len(rows)
     similarity.run(*arguments)  # there is nothing left to do
     assert similarity.RESULTS.read_text() == first
-    found = similarity.read()["few", "a", "eager", "evidence", 1]
-    assert found == pytest.approx(similarity.trial("few", "a", "eager", "evidence", 1), abs=1e-6)
+    job = "few", "a", "eager", "evidence", similarity.FIRST
+    assert similarity.read()[job] == pytest.approx(similarity.trial(*job), abs=1e-6)
 
 
 def test_cases_on_large_networks_say_what_they_measured(monkeypatch):

@@ -207,6 +207,35 @@ def test_regret_and_bound_runs(tmp_path):
     assert (tmp_path / "bound.png").stat().st_size > 10_000
 
 
+ANSWERS = ROOT.parent / "shared" / "data" / "routellm-mmlu"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not ANSWERS.is_dir(), reason=f"no RouteLLM data in {ANSWERS}")
+def test_llm_router_runs(tmp_path):
+    command = [sys.executable, "examples/llm_router.py", str(ANSWERS), "--rounds", "3"]
+    shown = subprocess.run(
+        [*command, "--trials", "2", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    ).stdout
+    assert "mean of 2 trials" in shown
+    for name in ("alone", "one model for all", "cooperating", "least squares, hindsight"):
+        assert len(re.findall(rf"│ {name} +│", shown)) == 6  # one for each price
+    assert (tmp_path / "llm-router.png").stat().st_size > 10_000
+
+
+def test_llm_router_says_what_to_download(tmp_path):
+    command = [sys.executable, "examples/llm_router.py", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert run.returncode == 2
+    assert "Traceback" not in run.stderr
+    for name in ("RouteLLM", "subject, prompt, mixtral_8x7b_correct and gpt_4_1106_correct"):
+        assert name in run.stderr
+
+
 def shrunk(folder, name, *changes):
     """Copy a benchmark into a folder, each large setting replaced by a small one."""
     text = (ROOT / "benchmarks" / name).read_text(encoding="utf-8")
@@ -235,7 +264,7 @@ def test_the_similarity_benchmark_measures_resumes_and_reports(tmp_path):
     shown = subprocess.run(
         [sys.executable, str(script), "table"], capture_output=True, text=True, check=True
     ).stdout
-    for method in ("alone", "naive", "oracle", "`Learned`", "`MeanEmbedding`, σ_z = 1"):
+    for method in ("alone", "naive", "oracle", "`Coregionalised`", "`MeanEmbedding`, σ_z = 1"):
         row = next(line for line in shown.splitlines() if line.startswith(f"| {method} |"))
         measured = ["±" in text for text in row.split("|")[2:-1]]
         assert measured == [True, False, False, True, False]  # (a) and (d)

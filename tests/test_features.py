@@ -99,8 +99,9 @@ def test_a_basis_that_does_not_fit_says_what_does(rng):
         for make in (
             cb.similarity.Evidence,
             cb.similarity.MeanEmbedding,
-            cb.similarity.Learned,
+            cb.similarity.Coregionalised,
             cb.similarity.Laplacian.by_evidence,
+            cb.similarity.Population.by_evidence,
         ):
             with pytest.raises(ParameterError, match="is no basis"):
                 make(features=wrong)

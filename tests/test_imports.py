@@ -1,7 +1,7 @@
 """The layers: lab and fleet import core, never the reverse, never each other.
 
-Core knows numpy, scipy, networkx, itself and the pure parts of the standard library: no clock,
-file, socket, logging, plotting or global random state.
+Core knows numpy, scipy, numba, networkx, itself and the pure parts of the standard library: no
+clock, file, socket, logging, plotting or global random state.
 """
 
 import ast
@@ -20,6 +20,7 @@ OUTER = ("lab", "fleet")
 ALLOWED = {
     "coopbandits",
     "networkx",
+    "numba",
     "numpy",
     "scipy",
     # pure parts of the standard library

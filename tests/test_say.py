@@ -140,7 +140,7 @@ def test_thresholds_of_nothing_and_sums_each_time_are_everything(name, ttl):
     assert sums.bytes.sum() == sums.messages.sum() * digest_size(3)
 
 
-@pytest.mark.parametrize("similarity", [cb.similarity.Evidence(), cb.similarity.Learned()])
+@pytest.mark.parametrize("similarity", [cb.similarity.Evidence(), cb.similarity.Coregionalised()])
 def test_sums_carry_what_a_similarity_is_learnt_from(similarity):
     problem = ragged(cb.Network.path(4), rounds=10)
     changes = {"similarity": similarity, "features": EXACT, "ttl": 2}

@@ -212,7 +212,7 @@ def test_similarities_can_be_learnt_on_a_continuum(similarity):
 @pytest.mark.parametrize("make", [cb.EagerKernelUCB, cb.EagerKernelTS])
 def test_an_agent_that_knows_only_what_others_saw_chooses_from_a_continuum(rng, make):
     # under some hypotheses all others are strangers, and nothing is known
-    policy = make(kernel=cb.kernels.Linear(), similarity=cb.similarity.Evidence(groups=3))
+    policy = make(kernel=cb.kernels.Linear(), similarity=cb.similarity.Evidence())
     sender, agent = (policy.agent(v, cb.Network.path(2)) for v in range(2))
     for _ in range(8):
         decision = sender.decide(BOX)

@@ -12,7 +12,7 @@ POLICIES = {
     "exact": eager(),
     "sums": eager(features=cb.features.Fourier(8)),
     "draws": cb.EagerKernelTS(cb.kernels.RBF(), similarity=cb.similarity.Same()),
-    "evidence": eager(kernel=cb.kernels.Linear(), similarity=cb.similarity.Evidence(groups=2)),
+    "evidence": eager(kernel=cb.kernels.Linear(), similarity=cb.similarity.Evidence()),
     "explores": eager().exploring(0.5),
     "uniform": cb.Uniform(),
 }

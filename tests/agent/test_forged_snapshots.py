@@ -16,7 +16,7 @@ NETWORK = cb.Network.path(4)
 LINEAR, RBF = cb.kernels.Linear(), cb.kernels.RBF()
 OFFERED = cb.similarity.MeanEmbedding(0.5, sample="offered", kernel=LINEAR)
 FROZEN = cb.similarity.MeanEmbedding(refresh="frozen")
-EVIDENCE, SAME = cb.similarity.Evidence(groups=3), cb.similarity.Same()
+EVIDENCE, SAME = cb.similarity.Evidence(), cb.similarity.Same()
 POLICIES = {
     "factor": cb.EagerKernelUCB(kernel=RBF, similarity=SAME, ttl=2),
     "estimated": cb.EagerKernelUCB(kernel=LINEAR, similarity=EVIDENCE, ttl=2),

@@ -14,10 +14,11 @@ SIMILARITIES = {
     "known": cb.similarity.Known(contexts=np.eye(4)[:, :2], kernel=RBF),
     "clusters": cb.similarity.Clusters([0, 0, 1, 0]),
     "laplacian": cb.similarity.Laplacian(1.0),
-    "evidence": cb.similarity.Evidence(groups=3),
-    "groups": cb.similarity.Evidence(groups=3, partitions=0),
-    "learned": cb.similarity.Learned(rank=2, steps=3),
+    "evidence": cb.similarity.Evidence(),
+    "groups": cb.similarity.Evidence(chains=2),
+    "coregionalised": cb.similarity.Coregionalised(rank=2, steps=3),
     "by evidence": cb.similarity.Laplacian.by_evidence([0.1, 1.0]),
+    "population": cb.similarity.Population.by_evidence([0.0, 0.7, 1.0]),
     "embedding": cb.similarity.MeanEmbedding(0.5, sample="offered", kernel=LINEAR),
 }
 FROZEN = cb.similarity.MeanEmbedding(refresh="frozen")

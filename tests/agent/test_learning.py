@@ -12,7 +12,7 @@ from coopbandits.errors import InputError, LocalProtocolError, RemoteProtocolErr
 
 NETWORK, D = cb.Network.path(4), 2
 LINEAR, EXACT, SAME = cb.kernels.Linear(), cb.features.Exact(), cb.similarity.Same()
-EVIDENCE = cb.similarity.Evidence(groups=3, partitions=0)
+EVIDENCE = cb.similarity.Evidence(chains=2)
 QUERIES = np.array([[1.0, 0.0], [0.3, -1.0], [-2.0, 0.7]])
 
 

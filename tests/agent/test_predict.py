@@ -24,7 +24,7 @@ POLICIES = {
         scale=3.0,
         scaling=cb.Scaling(1.0, 2.0),
     ),
-    "evidence": cb.EagerKernelUCB(LINEAR, similarity=cb.similarity.Evidence(groups=2)),
+    "evidence": cb.EagerKernelUCB(LINEAR, similarity=cb.similarity.Evidence()),
     "frozen": cb.EagerKernelUCB(LINEAR, similarity=FROZEN),
     "half life": cb.EagerKernelUCB(LINEAR, similarity=SAME, forget=cb.forget.Exponential(3.0)),
     "window": cb.EagerKernelUCB(RBF, similarity=SAME, forget=cb.forget.Window(3)),

@@ -52,7 +52,7 @@ KINDS = {
     "evidence": {
         "kernel": cb.kernels.Linear(),
         "features": cb.features.Exact(),
-        "similarity": cb.similarity.Evidence(groups=3, partitions=0),
+        "similarity": cb.similarity.Evidence(chains=2),
     },
 }
 EXACT = {"kernel": cb.kernels.RBF(), "similarity": cb.similarity.Same()}
@@ -438,13 +438,14 @@ class Sequences(RuleBasedStateMachine):
             self.refused_results(results, "older task")
             return
         late = self.model.since or self.model.known > len(self.model.task)
+        went_on = self.agent.estimated > 0  # Gibbs chains, from labels that others do not have
         for one, result in zip((self.agent, self.twin), results, strict=True):
             one.adopt(result)
         self.model.adopt()
         X = self.offered(seed)
         found = self.both(lambda agent: agent.predict(X, learn=False))
         self.agree(found, X)
-        if not late and not self.fades:  # nothing came in between
+        if not late and not self.fades and not went_on:  # nothing came in between
             expected = self.model.fresh().predict(X)
             np.testing.assert_allclose(found.mean, expected.mean, atol=1e-9)
             np.testing.assert_allclose(found.std, expected.std, atol=1e-9)

@@ -98,7 +98,7 @@ def test_digests_that_wait_come_back_to_the_bit(network, rng):
 
 @pytest.mark.parametrize("say", [cb.say.Everything(), cb.say.Sums()], ids=str)
 def test_an_agent_with_the_largest_rewards_can_be_restored(network, rng, say):
-    similarity = cb.similarity.Evidence(groups=3)
+    similarity = cb.similarity.Evidence()
     policy = eager(kernel=cb.kernels.Linear(), similarity=similarity, say=say)
     policy = dataclasses.replace(policy, features=cb.features.Exact())
     agent = policy.agent(2, network)

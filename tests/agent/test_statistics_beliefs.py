@@ -17,7 +17,7 @@ NETWORK = cb.Network.complete(3)
 BASIS = Nystrom(np.random.default_rng(5).normal(size=(8, 2)))
 SIMILARITIES = {
     "known": cb.similarity.Known(contexts=np.eye(3), kernel=RBF()),
-    "evidence": cb.similarity.Evidence(groups=2),
+    "evidence": cb.similarity.Evidence(),
     "embedding": cb.similarity.MeanEmbedding(0.5, sample="offered", kernel=Linear()),
 }
 

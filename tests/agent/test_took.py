@@ -13,7 +13,7 @@ BOX = cb.Box([-1.0, 0.0], [1.0, 2.0], effort=0.2)
 POLICIES = {
     "exact": eager(),
     "sums": eager(features=cb.features.Fourier(8)),
-    "evidence": eager(kernel=LINEAR, similarity=cb.similarity.Evidence(groups=2)),
+    "evidence": eager(kernel=LINEAR, similarity=cb.similarity.Evidence()),
     "embedding": eager(kernel=LINEAR, similarity=cb.similarity.MeanEmbedding(sample="offered")),
     "frozen": eager(kernel=LINEAR, similarity=cb.similarity.MeanEmbedding(refresh="frozen")),
     "digests": eager(kernel=LINEAR, say=cb.say.Sums()),

@@ -79,7 +79,7 @@ class OwnSay:
         return FUSE.burn(len(surprise)) >= 2
 
 
-SUMS, EVIDENCE = cb.say.Sums(every=2), cb.similarity.Evidence(groups=2)
+SUMS, EVIDENCE = cb.say.Sums(every=2), cb.similarity.Evidence()
 POLICIES = {
     "width": eager(width=OwnWidth()),
     "act": dataclasses.replace(eager(), act=OwnAct()),

@@ -1,7 +1,8 @@
 """What earlier releases sent and stored is still read: assets of all versions of the formats.
 
 An agent of four on a path, K_z by `MeanEmbedding` of what was offered, four rounds. In version 4,
-which came with options, also agents that have lived through what `grown` does.
+which came with options, also agents that have lived through what `grown` does. In version 5, which
+came with chains that live with the agent, also agents with `Evidence`.
 """
 
 from pathlib import Path
@@ -26,11 +27,18 @@ OPTIONS = {
     ),
     "window": cb.EagerKernelUCB(LINEAR, similarity=SAME, ttl=2, forget=cb.forget.Window(3)),
 }
+EVIDENCE = cb.similarity.Evidence()
+CHAINS = {
+    "chains": cb.EagerKernelUCB(LINEAR, similarity=EVIDENCE, ttl=2),
+    "chains-sums": cb.EagerKernelUCB(
+        LINEAR, similarity=EVIDENCE, ttl=2, features=cb.features.Exact()
+    ),
+}
 
 
 def restored(name, version):
     data = (ASSETS / f"agent-v{version}-{name}.bin").read_bytes()
-    policy = {**POLICIES, **OPTIONS}[name]
+    policy = {**POLICIES, **OPTIONS, **CHAINS}[name]
     return cb.Agent.from_bytes(data, policy=policy, network=NETWORK)
 
 
@@ -48,7 +56,7 @@ def grown(policy):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_agents_of_all_versions_take_the_same_decisions_to_the_bit(name, rng):
-    agents = [restored(name, version) for version in (1, 2, 3, 4)]
+    agents = [restored(name, version) for version in (1, 2, 3, 4, 5)]
     assert len({agent.known for agent in agents}) == 1
     for agent in agents[1:]:
         np.testing.assert_array_equal(agent.similarity, agents[0].similarity)
@@ -57,7 +65,7 @@ def test_agents_of_all_versions_take_the_same_decisions_to_the_bit(name, rng):
         decisions = [agent.decide(offered) for agent in agents]
         assert len({(d.id, d.index, d.mean, d.std) for d in decisions}) == 1
         told = [[m.to_bytes() for m in agent.reward(decisions[0].id, y)] for agent in agents]
-        assert told[0] == told[1] == told[2] == told[3]
+        assert all(one == told[0] for one in told)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -66,7 +74,7 @@ def test_agents_with_options_of_version_4_decide_as_those_of_today(name, learn, 
     agent, today = restored(name, 4), grown(OPTIONS[name])
     assert (agent.known, agent.awaiting, agent.expire) == (15, (4,), 6)
     assert (today.known, today.awaiting, today.expire) == (15, (4,), 6)
-    assert agent.to_bytes()[3] == 4
+    assert agent.to_bytes()[3] == 5
     for _ in range(3):
         offered, y = rng.normal(size=(4, 2)), float(rng.normal())
         mine, others = (one.decide(offered, learn=learn) for one in (agent, today))
@@ -80,7 +88,33 @@ def test_agents_with_options_of_version_4_decide_as_those_of_today(name, learn, 
     assert agent.known == today.known == 18
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def told(policy):
+    """Return an agent with chains that went on through some estimates."""
+    rng, agent = np.random.default_rng(4), policy.agent(1, NETWORK, seed=1)
+    for t in range(1, 8):
+        decision = agent.decide(rng.normal(size=(3, 2)))
+        for origin in (0, 2, 3):
+            news = rng.normal(size=2), float(rng.normal()), 2, rng.normal(size=2)
+            agent.receive(cb.Message(t, origin, *news))
+        agent.reward(decision, float(rng.normal()))
+    return agent
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_of_version_5_go_on_as_those_of_today(name, rng):
+    agent, today = restored(name, 5), told(CHAINS[name])
+    for _ in range(3):
+        offered, y = rng.normal(size=(4, 2)), float(rng.normal())
+        mine, others = (one.decide(offered) for one in (agent, today))
+        assert (mine.id, mine.index) == (others.id, others.index)
+        np.testing.assert_allclose(mine.scores.mean, others.scores.mean, atol=1e-9)
+        np.testing.assert_allclose(agent.worth, today.worth, atol=1e-9)
+        for one in (agent, today):
+            one.reward(mine.id, y)
+    assert agent._beliefs.hypotheses.state.shape == (1, 4, 4)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 def test_agents_of_all_versions_are_refused_by_other_networks_and_policies(version):
     data = (ASSETS / f"agent-v{version}-exact.bin").read_bytes()
     with pytest.raises(StateError, match="stored in another network"):

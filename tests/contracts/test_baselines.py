@@ -27,7 +27,11 @@ MADE = {
     "ConsensusUCB": (cb.ConsensusUCB(), one_set),
     "DisKernelUCB": (cb.DisKernelUCB(kernel=RBF), ragged),
     "DiscountedLinUCB": (cb.DiscountedLinUCB(discount=0.9), ragged),
+    "DynUCB": (cb.DynUCB(), ragged),
+    "EbmTS": (cb.EbmTS(), ragged),
+    "EbmUCB": (cb.EbmUCB(), ragged),
     "HLinUCB": (cb.HLinUCB(dissimilarity=0.1), one_set),
+    "SCLUB": (cb.SCLUB(), ragged),
     "SlidingWindowLinUCB": (cb.SlidingWindowLinUCB(window=4), ragged),
     "SupKernelUCB": (cb.SupKernelUCB(kernel=RBF), ragged),
 }

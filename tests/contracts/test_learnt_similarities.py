@@ -11,15 +11,16 @@ from coopbandits import similarity
 from coopbandits.testing import check_learner, check_similarity
 
 MADE = {
-    "Evidence": similarity.Evidence(groups=4),
-    "Evidence, rewards only": similarity.Evidence(groups=4, contexts=False),
-    "Evidence of groups": similarity.Evidence(groups=4, partitions=0),
+    "Evidence": similarity.Evidence(),
+    "Evidence, rewards only": similarity.Evidence(contexts=False),
+    "Evidence of two chains": similarity.Evidence(chains=2),
     "MeanEmbedding": similarity.MeanEmbedding(0.5),
     "MeanEmbedding, offered": similarity.MeanEmbedding("median", sample="offered"),
     "MeanEmbedding, unbiased": similarity.MeanEmbedding(0.5, unbiased=True),
     "MeanEmbedding, rank": similarity.MeanEmbedding(0.5, rank=2),
-    "Learned": similarity.Learned(rank=2),
+    "Coregionalised": similarity.Coregionalised(rank=2),
     "LearntLaplacian": similarity.Laplacian.by_evidence([0.1, 1.0, 10.0]),
+    "LearntPopulation": similarity.Population.by_evidence([0.0, 0.5, 0.9, 1.0]),
 }
 
 
@@ -33,7 +34,7 @@ def test_every_learnt_similarity_of_the_package_is_under_contract():
 
 
 # whose hypotheses are sampled, in the order of the agents
-SAMPLED = {"Evidence", "Evidence, rewards only"}
+SAMPLED = {"Evidence", "Evidence, rewards only", "Evidence of two chains"}
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -29,6 +29,7 @@ MADE = {
     "DistKernelUCB": cb.DistKernelUCB(kernel=RBF, ttl=2),
     "Centralised": cb.Centralised(kernel=RBF),
     "GoBLin": cb.GoBLin(),
+    "LaplacianKernelTS": cb.LaplacianKernelTS(kernel=RBF),
     "LaplacianKernelUCB": cb.LaplacianKernelUCB(kernel=RBF),
     "Uniform": cb.Uniform(),
 }

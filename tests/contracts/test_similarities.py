@@ -22,6 +22,7 @@ def made_for(network):
         similarity.Clusters({str(v): "ab"[v % 2] for v in range(V + 3)}),
         similarity.LowRank(network_contexts(V), own=0.3),
         similarity.Laplacian(0.4),
+        similarity.Population(0.7),
         similarity.ArmNetwork(np.kron(np.full((V, V), 0.5) + 0.5 * np.eye(V), np.eye(2)), arms=2),
     ]
 

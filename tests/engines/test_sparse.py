@@ -18,12 +18,13 @@ from coopbandits.similarity.hypotheses import Hypotheses
 from worlds import NETWORKS, network_contexts, ragged
 
 LEARNT = {
-    "evidence": cb.similarity.Evidence(groups=3),
-    "groups": cb.similarity.Evidence(groups=3, partitions=0),
+    "evidence": cb.similarity.Evidence(),
+    "groups": cb.similarity.Evidence(chains=2),
     "embedding": cb.similarity.MeanEmbedding(0.5),
     "rank": cb.similarity.MeanEmbedding(0.5, rank=2),
-    "learned": cb.similarity.Learned(rank=2, steps=3),
+    "coregionalised": cb.similarity.Coregionalised(rank=2, steps=3),
     "laplacian": cb.similarity.Laplacian.by_evidence((0.1, 1.0)),
+    "population": cb.similarity.Population.by_evidence((0.0, 0.7, 1.0)),
 }
 BASES = {"nystrom": Nystrom(np.random.default_rng(3).normal(size=(6, 3))), "fourier": Fourier(8)}
 
@@ -155,7 +156,7 @@ def test_an_agents_belief_is_that_of_the_features_kernel_optimistic_outside_its_
     assert agent.known == 30
 
 
-@pytest.mark.parametrize("similarity", ["groups", "embedding", "rank"])
+@pytest.mark.parametrize("similarity", ["embedding", "rank"])
 def test_beliefs_are_those_of_all_news_but_the_newest_of_others(similarity, monkeypatch):
     """Who has looked again believes what follows from all that has arrived; who waits is less sure,
     and what it waits with is a small share.

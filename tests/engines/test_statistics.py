@@ -47,7 +47,7 @@ def test_engines_agree_on_random_networks(V, p, ttl, seed, which):
     network = cb.Network.erdos_renyi(V, p, seed=seed)
     similarity = {
         "known": cb.similarity.Known(contexts=network_contexts(V), kernel=cb.kernels.RBF()),
-        "evidence": cb.similarity.Evidence(groups=2, contexts=False),
+        "evidence": cb.similarity.Evidence(contexts=False),
         "embedding": cb.similarity.MeanEmbedding(0.5),
     }[which]
     policy = cb.EagerKernelUCB(kernel=LINEAR, similarity=similarity, ttl=ttl, eta=0.7)
@@ -64,7 +64,7 @@ def test_repeated_contexts_and_one_round_are_no_trouble():
     rewards = np.random.default_rng(1).normal(size=(30, 3, 2))
     contexts = np.broadcast_to(np.array([[1.0, 0.0], [0.6, 0.8]]), (30, 3, 2, 2))
     problem = cb.problems.table(network, contexts, rewards)
-    for similarity in (cb.similarity.Same(), cb.similarity.Evidence(groups=2)):
+    for similarity in (cb.similarity.Same(), cb.similarity.Evidence()):
         policy = cb.EagerKernelUCB(kernel=LINEAR, similarity=similarity, ridge=1e-3)
         all_engines(problem, policy, seed=0, rounds=30)
         all_engines(problem, policy, seed=0, rounds=1)

@@ -46,12 +46,14 @@ def test_marginals_are_the_posterior_of_all_observations_under_the_rounded_simil
     agents, me = np.tile(np.arange(V), (2, 1)), np.array([1, 0])
     U, delta = rng.normal(size=(2, V, 2)), rng.choice([0.0, 0.01, 0.3, 1.0], size=(2, V))
     delta[np.arange(2), me] = own
-    views = marginals.rotated(U, delta, me)
+    scale = rng.uniform(0.5, 2.0, size=(2, V))
+    scale[np.arange(2), me] = 1.0
+    views = marginals.rotated(U, delta, me, scale)
     mean, covariance, logdet, count = marginals.of(after, agents, views)
     for view, v in enumerate(me):
         taken = marginals.levels[views.level[view]] if rounded else delta[view].copy()
         taken[v] = own
-        samples = [(X[:s, u], y[:s, u]) for u, s in enumerate(after[view])]
+        samples = [(X[:s, u], scale[view, u] * y[:s, u]) for u, s in enumerate(after[view])]
         expected = formulas.weights(U[view], taken, samples, v, np.eye(M), RIDGE)
         np.testing.assert_allclose(mean[view], expected[0], atol=1e-10)
         np.testing.assert_allclose(covariance[view], expected[1], atol=1e-10)
@@ -63,7 +65,8 @@ def test_a_ridge_that_is_too_small_for_the_sums_is_told(rng, heard):
     sums = heard[0]
     sums.rows(4)[:, 2 + M :] = -np.eye(M).reshape(-1)  # as rounding may leave them
     marginals = Marginals(sums, V, 1e-9)
-    views = marginals.rotated(np.ones((1, V, 1)), np.ones((1, V)), np.array([0]))
+    ones = np.ones((1, V))
+    views = marginals.rotated(np.ones((1, V, 1)), ones, np.array([0]), ones)
     with pytest.raises(np.linalg.LinAlgError, match="ridge is too small"):
         marginals.of(np.full((1, V), 4), np.arange(V)[None], views)
 
@@ -74,9 +77,11 @@ def test_own_parts_are_rounded_by_a_quarter_at_most_and_may_grow(rng, heard):
     for largest in (1.0, 7.0):
         marginals.reach(largest)
         delta = largest * rng.uniform(0.03, 1.0, size=(40, V))
-        level = marginals.rotated(np.ones((40, V, 1)), delta, me).level
+        ones = np.ones((40, V))
+        level = marginals.rotated(np.ones((40, V, 1)), delta, me, ones).level
         ratio = marginals.levels[level[:, 1:]] / delta[:, 1:]
         assert ratio.max() < 1.27
         assert ratio.min() > 1 / 1.27
         assert (level[:, 0] == 0).all()
-        assert marginals.rotated(np.ones((1, V, 1)), np.zeros((1, V)), me[:1]).level.max() == 0
+        nothing = marginals.rotated(np.ones((1, V, 1)), np.zeros((1, V)), me[:1], ones[:1])
+        assert nothing.level.max() == 0

@@ -5,7 +5,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.features import Fourier
-from coopbandits.similarity import Evidence, Laplacian, Learned, MeanEmbedding
+from coopbandits.similarity import Coregionalised, Evidence, Laplacian, MeanEmbedding, Population
 from learnt_views import Torn
 from lockstep_engines import all_engines
 from reference import algorithms, formulas
@@ -13,17 +13,18 @@ from worlds import NETWORKS, neighbours_of, ragged, world_of
 
 LINEAR = cb.kernels.Linear()
 LEARNT = {
-    "evidence": Evidence(groups=4),
-    "evidence, every round": Evidence(groups=3, contexts=False, noise=0.4, refresh="every round"),
-    "evidence of groups": Evidence(groups=4, partitions=0),
+    "evidence": Evidence(),
+    "evidence, every round": Evidence(contexts=False, noise=0.4, refresh="every round"),
+    "evidence of groups": Evidence(chains=2),
     "several": Torn(),
     "embedding": MeanEmbedding(0.7),
     "embedding, every round": MeanEmbedding("median", refresh="every round"),
     "embedding of what is offered": MeanEmbedding(0.5, sample="offered"),
     "unbiased embedding": MeanEmbedding(0.6, unbiased=True),
     "embedding of low rank": MeanEmbedding(0.6, rank=2),
-    "learned": Learned(rank=2, steps=3),
+    "coregionalised": Coregionalised(rank=2, steps=3),
     "laplacian": Laplacian.by_evidence([0.1, 1.0, 10.0]),
+    "population": Population.by_evidence([0.0, 0.5, 0.9, 1.0]),
     "frozen": MeanEmbedding(0.7, refresh="frozen"),
     "frozen, offered": MeanEmbedding(0.7, sample="offered", refresh="frozen"),
 }
@@ -42,14 +43,14 @@ def test_all_engines_agree_under_every_learnt_similarity(make, ttl, name):
 @pytest.mark.parametrize(
     "similarity",
     [
-        Evidence(groups=3, features=Fourier(8), partitions=0),
-        pytest.param(Evidence(groups=3, features=Fourier(8)), marks=pytest.mark.slow),
+        Evidence(features=Fourier(8), chains=2),
+        pytest.param(Evidence(features=Fourier(16), chains=3), marks=pytest.mark.slow),
         Torn(),
         MeanEmbedding(0.5, sample="offered"),
-        Learned(rank=2, steps=3, features=Fourier(8)),
+        Coregionalised(rank=2, steps=3, features=Fourier(8)),
         MeanEmbedding(0.7, refresh="frozen"),
     ],
-    ids=["groups", "evidence", "several", "embedding", "learned", "frozen"],
+    ids=["groups", "evidence", "several", "embedding", "coregionalised", "frozen"],
 )
 def test_all_engines_agree_under_features_and_a_width_that_asks_for_the_determinant(similarity):
     problem = ragged(NETWORKS["two parts"], 6)
@@ -123,7 +124,15 @@ def test_mean_embeddings_take_the_literal_estimators_decisions(
 
 @pytest.mark.parametrize(
     "name",
-    ["evidence", "evidence of groups", "several", "embedding", "learned", "laplacian", "frozen"],
+    [
+        "evidence",
+        "evidence of groups",
+        "several",
+        "embedding",
+        "coregionalised",
+        "laplacian",
+        "frozen",
+    ],
 )
 def test_the_same_seed_gives_the_same_bits(name):
     problem = ragged(NETWORKS["grid"], 3)

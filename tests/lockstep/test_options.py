@@ -103,13 +103,14 @@ def test_every_option_takes_the_literal_twins_decisions(name, kernel, network, t
 @pytest.mark.parametrize(
     "similarity",
     [
-        cb.similarity.Evidence(groups=3, partitions=0),
-        cb.similarity.Evidence(groups=3),
-        cb.similarity.Learned(rank=2, steps=3),
+        cb.similarity.Evidence(chains=2),
+        cb.similarity.Evidence(),
+        cb.similarity.Coregionalised(rank=2, steps=3),
         cb.similarity.Laplacian.by_evidence([0.1, 1.0]),
+        cb.similarity.Population.by_evidence([0.0, 0.7, 1.0]),
         cb.similarity.MeanEmbedding(0.7),
     ],
-    ids=["groups", "evidence", "learned", "laplacian", "embedding"],
+    ids=["groups", "evidence", "coregionalised", "laplacian", "population", "embedding"],
 )
 def test_every_option_is_the_same_in_all_engines_where_k_z_is_learnt(similarity, name):
     problem = ragged(NETWORKS["path"], 5)

@@ -82,7 +82,7 @@ def test_all_engines_explore_alike_around_any_act(act, listen):
 
 @pytest.mark.parametrize(
     "similarity",
-    [cb.similarity.Laplacian(1.0), cb.similarity.Evidence(groups=3)],
+    [cb.similarity.Laplacian(1.0), cb.similarity.Evidence()],
     ids=["given", "learnt"],
 )
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_agents_with_features_explore_as_the_engine_does(act, basis, similarity)
 def test_a_learnt_similarity_explores_alike_in_every_engine(kernel, samples):
     policy = cb.EagerKernelTS(
         kernel=kernel,
-        similarity=cb.similarity.Evidence(groups=4),
+        similarity=cb.similarity.Evidence(),
         ttl=2,
         ridge=0.8,
         eta=0.7,

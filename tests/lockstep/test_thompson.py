@@ -6,7 +6,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.act import Sample
 from coopbandits.features import Fourier, Nystrom
-from coopbandits.similarity import Evidence, Laplacian, Learned, MeanEmbedding
+from coopbandits.similarity import Coregionalised, Evidence, Laplacian, MeanEmbedding, Population
 from lockstep_engines import GIVEN, KERNELS, all_engines, literal, similarity_of
 from reference import algorithms, formulas
 from worlds import NETWORKS, Recorded, neighbours_of, ragged, world_of
@@ -114,11 +114,12 @@ def test_a_learnt_similarity_takes_the_literal_estimators_decisions(name, algori
 
 
 LEARNT = {
-    "evidence": Evidence(groups=4),
+    "evidence": Evidence(),
     "embedding": MeanEmbedding(0.7),
     "embedding of low rank": MeanEmbedding(0.6, rank=2),
-    "learned": Learned(rank=2, steps=3),
+    "coregionalised": Coregionalised(rank=2, steps=3),
     "laplacian": Laplacian.by_evidence([0.1, 1.0, 10.0]),
+    "population": Population.by_evidence([0.0, 0.5, 0.9, 1.0]),
     "frozen": MeanEmbedding(0.7, sample="offered", refresh="frozen"),
 }
 
@@ -190,7 +191,7 @@ BASES = {"nystrom": Nystrom(np.random.default_rng(3).normal(size=(6, 3))), "four
 def test_agents_with_features_draw_what_the_engine_draws(basis):
     network = NETWORKS["two parts"]
     known, _ = similarity_of(network, 0)
-    for similarity in (known, cb.similarity.Clusters([0, 1, 0, 1, 0, 1]), Evidence(groups=3)):
+    for similarity in (known, cb.similarity.Clusters([0, 1, 0, 1, 0, 1]), Evidence()):
         policy = cb.EagerKernelTS(
             kernel=cb.kernels.RBF(1.5),
             similarity=similarity,
@@ -224,7 +225,7 @@ def test_features_that_are_the_kernel_change_no_draw():
 @pytest.mark.parametrize("learnt", [False, True], ids=["given", "learnt"])
 def test_beliefs_that_stand_until_there_are_news_draw_the_same(learnt):
     network = NETWORKS["two parts"]
-    similarity = Evidence(groups=3) if learnt else similarity_of(network, 2)[0]
+    similarity = Evidence() if learnt else similarity_of(network, 2)[0]
     policy = cb.EagerKernelTS(kernel=cb.kernels.Linear(), similarity=similarity, ttl=2, eta=0.7)
     exact, sparse = (
         cb.play(ragged(network, 3), policy, rounds=9, seed=4, engine=engine, laziness=lazy).actions

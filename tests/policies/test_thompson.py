@@ -93,7 +93,7 @@ def test_a_linear_draw_is_that_of_weights_drawn_around_ridge_regression(rng, w):
 
 @pytest.mark.parametrize(
     "similarity",
-    [cb.similarity.Laplacian(1.0), cb.similarity.Evidence(groups=3)],
+    [cb.similarity.Laplacian(1.0), cb.similarity.Evidence()],
     ids=["given", "learnt"],
 )
 def test_without_width_a_draw_is_the_mean_and_all_are_greedy(similarity):
@@ -206,11 +206,12 @@ def test_a_decision_that_raises_uses_up_no_random_number(rng):
 
 SIMILARITIES = {
     "known": cb.similarity.Known(contexts=network_contexts(6), kernel=RBF),
-    "evidence": cb.similarity.Evidence(groups=2),
+    "evidence": cb.similarity.Evidence(),
     "embedding": cb.similarity.MeanEmbedding(0.5, kernel=cb.kernels.Linear()),
     "frozen": cb.similarity.MeanEmbedding(0.5, kernel=cb.kernels.Linear(), refresh="frozen"),
-    "learned": cb.similarity.Learned(rank=2, steps=2),
+    "coregionalised": cb.similarity.Coregionalised(rank=2, steps=2),
     "laplacian": cb.similarity.Laplacian.by_evidence([0.1, 1.0]),
+    "population": cb.similarity.Population.by_evidence([0.0, 0.7, 1.0]),
 }
 
 
@@ -279,7 +280,7 @@ def test_covariances_are_not_computed_where_nobody_draws(monkeypatch):
     monkeypatch.setattr("coopbandits.engines.pooled.own_products", refuse)
     monkeypatch.setattr("coopbandits.engines.by_lags.drawn", refuse)
     problem = ragged(NETWORKS["two parts"])
-    for similarity in (cb.similarity.Same(), cb.similarity.Evidence(groups=2)):
+    for similarity in (cb.similarity.Same(), cb.similarity.Evidence()):
         bound, draw = (
             make(kernel=cb.kernels.Linear(), similarity=similarity)
             for make in (cb.EagerKernelUCB, cb.EagerKernelTS)

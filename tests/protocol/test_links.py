@@ -28,7 +28,7 @@ POLICIES = {
     "evidence": eager(kernel=LINEAR, similarity=cb.similarity.Evidence(), ttl=1),
     "summed evidence": eager(kernel=LINEAR, similarity=cb.similarity.Evidence(), ttl=1,
                              say=cb.say.Sums()),
-    "learned": eager(kernel=LINEAR, similarity=cb.similarity.Learned(), ttl=1),
+    "coregionalised": eager(kernel=LINEAR, similarity=cb.similarity.Coregionalised(), ttl=1),
     "embedding": eager(similarity=cb.similarity.MeanEmbedding(0.5)),
     "frozen": eager(similarity=FROZEN),
 }  # fmt: skip

@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from reference.algorithms import symmetric_root
+
 
 def laplacian(adjacency):
     A = (adjacency | adjacency.T).astype(float)
@@ -69,8 +71,13 @@ def goblin(world, adjacency, *, bonus, rounds, seed, lag):
     return actions
 
 
-def laplacian_kernel_ucb(world, adjacency, k_x, *, rho, ridge, width, rounds, seed, lag):
-    """LK-GP-UCB on a connected network, width(K): all observations in one Gram matrix."""
+def laplacian_kernel_ucb(
+    world, adjacency, k_x, *, rho, ridge, width, rounds, seed, lag, draws=False
+):
+    """LK-GP-UCB on a connected network, width(K): all observations in one Gram matrix.
+
+    With `draws`, LK-GP-TS: a draw from N(mean, w²·Σ) takes the place of the upper bound.
+    """
     V = len(adjacency)
     K_z = np.linalg.inv(laplacian(adjacency) + rho * np.eye(V))
     rngs = generators(seed, V)
@@ -89,16 +96,20 @@ def laplacian_kernel_ucb(world, adjacency, k_x, *, rho, ridge, width, rounds, se
                     for i, a in zip(agents[:n], X[:n], strict=True)
                 ]
                 inverse = np.linalg.inv(np.array(K) + ridge * np.eye(n))
-                scores = []
-                for x in contexts:
-                    kappa = np.array(
+                kappa = np.array(
+                    [
                         [K_z[i, v] * k_x(a, x) for i, a in zip(agents[:n], X, strict=False)]
-                    )
-                    variance = K_z[v, v] * k_x(x, x) - kappa @ inverse @ kappa
-                    scores.append(
-                        kappa @ inverse @ np.array(y[:n]) + width(np.array(K)) * math.sqrt(variance)
-                    )
-                k = first_best(scores)
+                        for x in contexts
+                    ]
+                )
+                prior = K_z[v, v] * np.array([[k_x(x, z) for z in contexts] for x in contexts])
+                Sigma = prior - kappa @ inverse @ kappa.T
+                if draws:
+                    spread = symmetric_root(Sigma) @ rngs[v].standard_normal(len(contexts))
+                else:
+                    spread = np.sqrt(np.diagonal(Sigma))
+                mean = kappa @ inverse @ np.array(y[:n])
+                k = first_best(mean + width(np.array(K)) * spread)
             actions[r, v] = k
             agents.append(v)
             X.append(contexts[k])

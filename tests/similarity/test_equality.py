@@ -7,6 +7,8 @@ import pytest
 
 import coopbandits as cb
 from coopbandits import similarity
+from coopbandits.lab.experiments.kinds import World, make_policy
+from coopbandits.policy.fingerprint import canonical
 
 MADE = {
     "alone": lambda change: similarity.Alone() if change else similarity.Same(),
@@ -16,10 +18,12 @@ MADE = {
     "clusters by name": lambda change: similarity.Clusters({"a": 0, "b": change}),
     "laplacian": lambda change: similarity.Laplacian(1.0 + change),
     "learnt laplacian": lambda change: similarity.Laplacian.by_evidence([1.0, 2.0 + change]),
+    "population": lambda change: similarity.Population(0.5 + 0.1 * change),
+    "learnt population": lambda change: similarity.Population.by_evidence([0.5, 0.1 * change]),
     "evidence": lambda change: similarity.Evidence(
         features=cb.features.Nystrom([[0.0], [1.0 + change]])
     ),
-    "learned": lambda change: similarity.Learned(rank=1 + change),
+    "coregionalised": lambda change: similarity.Coregionalised(rank=1 + change),
     "mean embedding": lambda change: similarity.MeanEmbedding(bandwidth=1.0 + change),
     "arms": lambda change: similarity.ArmNetwork(np.eye(4) + change, arms=2),
     "features": lambda change: cb.features.Leading(cb.features.Nystrom([[0.0], [1.0 + change]])),
@@ -42,3 +46,20 @@ def test_another_form_of_the_same_matrix_is_another_similarity():
     assert labels != similarity.Clusters([0, 1, 1])
     assert labels != similarity.Known(matrix=labels.matrix(cb.Network.path(3)))
     assert similarity.Clusters(["x", "x", "y"]) == labels
+
+
+def test_the_former_name_of_the_coregionalisation_model_is_still_read():
+    assert similarity.Learned is similarity.Coregionalised
+    policy = cb.EagerKernelUCB(cb.kernels.Linear(), similarity=similarity.Coregionalised(rank=2))
+    assert policy.spec()["similarity"]["kind"] == "Coregionalised"
+    former = policy.to_toml().replace("Coregionalised", "Learned")
+    assert "Learned" in former
+    again = cb.Policy.from_spec(former)
+    assert again.similarity == policy.similarity
+    # agents that were stored under the former name have this fingerprint
+    assert "Learned{" in canonical(policy.similarity)
+    assert again.fingerprint == policy.fingerprint
+    table = {"kind": "EagerKernelUCB", "kernel": "Linear"}
+    for kind in ("Learned", "Coregionalised"):
+        given = {**table, "similarity": {"kind": kind, "rank": 2}}
+        assert make_policy(given, ("policies", "mine"), World()).similarity == policy.similarity

@@ -118,7 +118,7 @@ def test_loadings_give_back_any_kernel_matrix(rng):
 def test_growing_refreshes_grow():
     """Each time up to 12 observations from each agent, then at each growth-fold number.
 
-    Where partitions may be drawn, each time up to 20 from each, and up to 360 observations in all.
+    `Evidence` each time up to 360 observations in all, too.
     """
 
     def times(similarity):
@@ -130,11 +130,10 @@ def test_growing_refreshes_grow():
         return times
 
     once = [*range(1, 13), 18, 27, 41, 62, 93]
-    assert times(cb.similarity.Evidence(partitions=0, growth=1.5)) == once
-    assert times(cb.similarity.Learned()) == once
+    assert times(cb.similarity.Coregionalised()) == once
     assert times(cb.similarity.Evidence()) == [*range(1, 91)]
-    many = cb.similarity.Evidence(growth=1.5), np.array([379, 380, 381]), np.full(3, 378)
-    assert is_due(*many, np.full(3, 19)).tolist() == [True, True, False]  # 380 are 20 from each
+    many = cb.similarity.Evidence(growth=1.5), np.array([372, 373, 374]), np.full(3, 371)
+    assert is_due(*many, np.full(3, 31)).tolist() == [True, False, False]  # 372 are 12 from each
     each = cb.similarity.Evidence(refresh="every round")
     known = np.array([4, 100, 101])
     due = is_due(each, known, np.array([4, 99, 101]), np.array([1, 1, 1]))
@@ -203,9 +202,10 @@ def test_a_peer_that_attaches_too_little_or_nonsense_is_refused(rng):
     [
         cb.similarity.Evidence(noise=0.1),
         cb.similarity.Evidence(),
-        cb.similarity.Learned(noise=0.1),
+        cb.similarity.Coregionalised(noise=0.1),
         cb.similarity.MeanEmbedding("median", sample="offered"),
         cb.similarity.Laplacian.by_evidence(noise=0.1),
+        cb.similarity.Population.by_evidence(noise=0.1),
     ],
     ids=repr,
 )
@@ -347,10 +347,11 @@ def test_gathered_loadings_are_in_place_and_padding_is_on_its_own():
     "similarity",
     [
         cb.similarity.Evidence(),
-        cb.similarity.Learned(),
+        cb.similarity.Coregionalised(),
         cb.similarity.MeanEmbedding(0.5),
         cb.similarity.MeanEmbedding("median", rank=2),
         cb.similarity.Laplacian.by_evidence(),
+        cb.similarity.Population.by_evidence(),
     ],
 )
 def test_a_view_is_estimated_alike_beside_wider_ones(similarity):
@@ -366,12 +367,13 @@ def test_a_view_is_estimated_alike_beside_wider_ones(similarity):
     table = np.vstack([np.zeros_like(table[:1]), table])
     index = np.array([np.arange(1, 13), [1, 4, 7, 2] + 8 * [0], [3, 6] + 10 * [0]])
     me = np.array([0, 1, 0])
-    together = learner.estimate(Views.of(index - 1, me, table, index)).matrix
+    together = learner.estimate(Views.of(index - 1, me, table, index)).expected
     for row, width in enumerate([12, 4, 2]):
         at = [row], slice(width)
-        alone = learner.estimate(Views.of(index[at] - 1, me[[row]], table, index[at])).matrix[0]
+        alone = learner.estimate(Views.of(index[at] - 1, me[[row]], table, index[at])).expected[0]
         assert together[row, :width, :width] == pytest.approx(alone, abs=1e-9)
-        assert (together[row, width:, width:] == np.eye(12 - width)).all()
+        rest = together[row, width:, width:]
+        np.testing.assert_allclose(rest, np.eye(12 - width), rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("network", [None, 3, "path", np.array(3), [(0, 1)], cb.Network], ids=repr)

@@ -92,7 +92,8 @@ class Hasty(Torn):
 
 
 @pytest.mark.parametrize(
-    "similarity", [Own(), ByBlocks(), cb.similarity.Laplacian(0.5), cb.similarity.Learned(rank=1)]
+    "similarity",
+    [Own(), ByBlocks(), cb.similarity.Laplacian(0.5), cb.similarity.Coregionalised(rank=1)],
 )
 def test_a_sound_similarity_passes(similarity):
     check_similarity(similarity)

@@ -61,11 +61,14 @@ from coopbandits.errors import (
     LocalProtocolError,
     ParameterError,
     RemoteProtocolError,
+    StateError,
 )
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy
 from coopbandits.protocol.digests import Digest, News
 from coopbandits.protocol.messages import LAST_ROUND, Message, Observation
+from coopbandits.similarity.chain_diagnostics import ChainDiagnostics
+from coopbandits.similarity.evidence import EvidenceLearner
 from coopbandits.similarity.mean_embedding import FrozenKernel
 
 
@@ -161,6 +164,34 @@ class Agent(AgentCore):
         elif beliefs is not None:
             worth = beliefs.hypotheses.expected[0]
         return worth
+
+    def diagnostics(self, sweeps: int = 200) -> ChainDiagnostics:
+        """Ask what the Gibbs chains of `similarity.Evidence` find in all that was learnt.
+
+        That is what had arrived by its last decision. The chains go on for some sweeps beside the
+        agent, which stays as it is.
+
+        Args:
+            sweeps: How many, at least 4.
+
+        Example:
+            >>> agent = cb.EagerKernelUCB(cb.kernels.Linear()).agent(0, cb.Network.path(2))
+            >>> agent.observe([1.0, 0.0], 1.0)
+            >>> agent.observe([1.0, 0.0], 0.9, origin=1)
+            >>> decision = agent.decide(np.eye(2))  # learns it
+            >>> agent.diagnostics().noise.shape
+            (2,)
+        """
+        estimator = self._plan.estimator
+        if estimator is None or not isinstance(estimator.learner, EvidenceLearner):
+            raise StateError(
+                f"{short(self.policy.similarity)} has no Gibbs chains to ask; expected a policy "
+                "with similarity=Evidence()"
+            )
+        if self._beliefs is None:
+            raise StateError("the agent has learnt nothing yet, so there are no chains to ask")
+        sweeps = as_count(sweeps, "sweeps", least=4, most=100_000)
+        return estimator.learner.diagnose(self._beliefs.views(), sweeps)
 
     def decide(self, contexts: object, *, learn: bool = True) -> Decision:
         """Choose one of K offered actions, (K, d), or a point of a `Box` or `Polytope`.

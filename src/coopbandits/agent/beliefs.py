@@ -22,6 +22,7 @@ from coopbandits.gp.sample_path import SamplePath
 from coopbandits.protocol.digests import Digest
 from coopbandits.protocol.messages import Observation
 from coopbandits.similarity.hypotheses import Hypotheses
+from coopbandits.similarity.similarity import Views
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -56,6 +57,10 @@ class Beliefs(Protocol):
         Observations are added to what is known; a digest takes the place of what was known of its
         origin. Where evidence fades, it does so up to the agent's own round, `now`.
         """
+        ...
+
+    def views(self) -> Views:
+        """Return what K_z would be estimated from now, in a single view."""
         ...
 
     def newest(self, origin: int) -> int:

@@ -77,6 +77,10 @@ class FactorBeliefs:
                 observations = self.observations
         self._extend(observations)
 
+    def views(self) -> Views:
+        """Return what K_z would be estimated from now, in a single view."""
+        return self.hypotheses.given(self._views(np.array([0])), np.array([self.n_observations]))
+
     def newest(self, origin: int) -> int:
         """Return the newest round of an agent that was learnt, 0 for none."""
         if self._window is not None:
@@ -87,13 +91,28 @@ class FactorBeliefs:
         """Do nothing: an observation of the agent's own is learnt as any other."""
 
     def replay(
-        self, observations: Sequence[Observation], blocks: tuple[int, ...], fitted_at: int
+        self,
+        observations: Sequence[Observation],
+        blocks: tuple[int, ...],
+        fitted_at: int,
+        hypotheses: Hypotheses | None,
     ) -> None:
-        """Learn observations as beliefs that were stored did."""
+        """Learn observations as beliefs that were stored did.
+
+        Args:
+            observations: All of them.
+            blocks: In which batches they were learnt.
+            fitted_at: How many there were when K_z was last estimated.
+            hypotheses: What it was taken to be; None where it follows from those alone.
+        """
         self.observations, self.n_observations = [*observations], len(observations)
         if self._estimates and fitted_at:
             self._summaries = self._summed(observations[:fitted_at])
-            self._estimate(fitted_at)
+            if hypotheses is None:
+                self._estimate(fitted_at)
+            else:
+                self.hypotheses = hypotheses
+                self._start_posteriors()
             self._summaries = self._summed(observations[fitted_at:])
         start = 0
         for size in blocks:
@@ -149,9 +168,7 @@ class FactorBeliefs:
             clock = [[origin, *facts] for origin, facts in self.clock.items()]
             arrays["clock"] = np.array(clock, dtype=np.int64).reshape(-1, 3)
             arrays["known"] = np.array([self.n_observations])
-            arrays["U"], arrays["delta"] = self.hypotheses.U, self.hypotheses.delta
-            arrays["weight"] = self.hypotheses.weight
-        return arrays
+        return arrays | (self.hypotheses.stored() if self._estimates else {})
 
     def _learn_window(self, observations: Sequence[Observation], window: int, now: int) -> None:
         """Keep the observations of the window alone, and start posteriors anew with them."""
@@ -181,14 +198,17 @@ class FactorBeliefs:
 
     def _start_anew(self) -> None:
         """Start posteriors anew with all observations that there are."""
+        self._start_posteriors()
+        if self.observations:
+            self._extend(self.observations)
+
+    def _start_posteriors(self) -> None:
         self.blocks = ()
         self._posteriors = (
             posteriors_under(self._policy, self.hypotheses, 0, len(self._plan.lags))
             if self._estimates
             else PosteriorMixture.under(self._plan.kernel, self._policy.ridge)
         )
-        if self.observations:
-            self._extend(self.observations)
 
     def _extend(self, observations: Sequence[Observation]) -> None:
         origins = np.array([one.origin for one in observations])
@@ -215,8 +235,8 @@ class FactorBeliefs:
         hypotheses, due = self.hypotheses.refreshed(self._plan.estimator, known, self._views)
         if not due.size:
             return False
-        self.hypotheses, self.blocks = hypotheses, ()
-        self._posteriors = posteriors_under(self._policy, hypotheses, 0, len(self._plan.lags))
+        self.hypotheses = hypotheses
+        self._start_posteriors()
         return True
 
     def _views(self, due: IntArray) -> Views:
@@ -237,4 +257,5 @@ def posteriors_under(
         kernel = JointKernel(policy.kernel, K_z, composition(policy.compose), constants)
         posteriors.append(Posterior(kernel, policy.ridge))
     related = hypotheses.linked[some][:, heard]
-    return PosteriorMixture(tuple(posteriors), hypotheses.weight[some], sources, related)
+    scale = hypotheses.scale[some][:, heard]
+    return PosteriorMixture(tuple(posteriors), hypotheses.weight[some], sources, related, scale)

@@ -98,7 +98,7 @@ def believed(
     for batch in hypotheses.together:
         rows = sums[batch.columns] * batch.real[..., None]
         statistics = as_statistics(rows, m, constants)
-        weights = Weights.pooled(batch.U, batch.delta, batch.me, statistics, ridge)
+        weights = Weights.pooled(batch.U, batch.delta, batch.me, statistics, ridge, batch.scale)
         mean, Z, logdet = weights.ask(np.broadcast_to(units, (len(batch.me), m, m)))
         means[batch.index], logdets[batch.index] = mean, logdet
         counts[batch.index] = statistics.n.sum(axis=1)

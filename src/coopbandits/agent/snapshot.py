@@ -13,11 +13,16 @@ An agent with statistics is stored as its sums (with three whole numbers for eac
 observations, the newest round, when it came), its posterior's mean and covariance, and the own
 observations that are not folded into it yet. Rounds that were seen are runs (origin, first, last).
 
-Versions 1 to 3 are still read. Up to version 3 there is no posterior, which follows from the sums;
-rounds that were seen are single (`hops`, `settled`). In versions 1 and 2 the network's fingerprint
-is another one, and the header does not say what policy and network were (`identity.py`); statistics
-are of the agents that the network has the agent hear. In version 1 what is attached stands behind
-each context, and observations have no rounds (`snapshot_v1.py`).
+Where K_z is estimated, what it may be is stored with what the estimator keeps of each agent, the
+labels of its chains (`state`): a chain goes on from these.
+
+Versions 1 to 4 are still read. Up to version 4 an agent with a factor has no hypotheses of K_z,
+which follow from its observations, and rewards are not scaled. Up to version 3 there is no
+posterior, which follows from the sums; rounds that were seen are single (`hops`, `settled`). In
+versions 1 and 2 the network's fingerprint is another one, and the header does not say what policy
+and network were (`identity.py`); statistics are of the agents that the network has the agent hear.
+In version 1 what is attached stands behind each context, and observations have no rounds
+(`snapshot_v1.py`).
 """
 
 import json
@@ -55,12 +60,13 @@ from coopbandits.protocol.digests import LARGEST_SUM, MOST_COUNTED, Digest, chec
 from coopbandits.protocol.messages import LAST_ROUND, Observation
 from coopbandits.protocol.seen_rounds import SeenRounds
 from coopbandits.similarity.hypotheses import Hypotheses
+from coopbandits.similarity.loadings import Loadings
 
 if TYPE_CHECKING:
     from coopbandits.agent.agent import Agent
 
 _MAGIC = b"CBa"
-_VERSION = 4
+_VERSION = 5
 _PREFIX = struct.Struct("<3sBI")
 _DTYPES = ("<f8", "<i8")
 _NO_FIT = "its arrays do not fit each other"
@@ -244,23 +250,21 @@ def _replay(agent: "Agent", beliefs: FactorBeliefs, arrays: Arrays, fitted_at: i
     estimates = agent._plan.estimates
     if sum(blocks) != len(known) or (estimates and blocks[:1] != (fitted_at,) and fitted_at):
         raise ValueError(_NO_FIT)
-    beliefs.replay(known, blocks, fitted_at if estimates else 0)
+    hypotheses = None
+    if estimates and "U" in arrays:
+        at = _places(beliefs.hypotheses, arrays)
+        hypotheses = _hypotheses(agent, beliefs.hypotheses, arrays, at, fitted_at)
+    beliefs.replay(known, blocks, fitted_at if estimates else 0, hypotheses)
 
 
 def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_at: int) -> None:
     """Put statistics together again, and check that they can be."""
     empty, sums, summaries = beliefs.hypotheses, arrays["sums"], arrays["summaries"]
-    known, sources = arrays.get("sources", empty.agents[0]), beliefs.sources
+    sources = beliefs.sources
     counted = sums[:, 0].astype(np.int64) if sums.ndim == 2 else np.zeros(0, dtype=np.int64)
     learnt = arrays.get("learnt", np.stack([counted, 0 * counted, 0 * counted]))
-    at = np.searchsorted(empty.agents[0], known)
-    if (
-        known.ndim != 1
-        or not np.array_equal(np.sort(known), known)
-        or not np.array_equal(empty.agents[0][np.minimum(at, empty.agents.shape[1] - 1)], known)
-        or len(set(known.tolist())) < len(known)
-    ):
-        raise ValueError("it has learnt from agents whom it does not listen to")
+    at = _places(empty, arrays)
+    known = empty.agents[0, at]
     if (
         sums.shape != (len(known), sources.sums.shape[1])
         or summaries.shape != (len(known), sources.summaries.shape[1])
@@ -332,12 +336,28 @@ def _resume_window(
         )
         for o, newest, came in arrays["clock"].tolist()
     }
-    at = np.arange(empty.agents.shape[1])
     learnt = as_count(int(arrays["known"][0]), "how many", least=len(known), most=_MOST_KNOWN)
     if {one.origin for one in known} - set(clock):
         raise ValueError(_NO_FIT)
-    hypotheses = _hypotheses(agent, empty, arrays, at, fitted_at)
+    hypotheses = empty
+    if agent._plan.estimates:
+        hypotheses = _hypotheses(agent, empty, arrays, _places(empty, arrays), fitted_at)
     beliefs.resume(known, learnt, clock, hypotheses)
+
+
+def _places(empty: Hypotheses, arrays: Arrays) -> IntArray:
+    """Return where the agents that were heard stand among those heard now."""
+    heard = empty.agents[0]
+    known = arrays.get("sources", heard)
+    at = np.searchsorted(heard, known)
+    if (
+        known.ndim != 1
+        or not np.array_equal(np.sort(known), known)
+        or not np.array_equal(heard[np.minimum(at, len(heard) - 1)], known)
+        or len(set(known.tolist())) < len(known)
+    ):
+        raise ValueError("it has learnt from agents whom it does not listen to")
+    return at
 
 
 def _hypotheses(
@@ -345,8 +365,17 @@ def _hypotheses(
 ) -> Hypotheses:
     """Read what K_z was taken to be; who joined since is on its own."""
     known, delta, weight = arrays["U"], arrays["delta"], arrays["weight"]
+    scale = arrays.get("scale", np.ones(delta.shape))
+    labels = arrays.get("state", np.empty((len(at), 0), dtype=np.int64))
     if (
         weight.ndim != 1
+        or scale.shape != delta.shape
+        or not (scale > 0).all()
+        or scale.max(initial=0.0) > LARGEST
+        or labels.ndim != 2
+        or len(labels) != len(at)
+        or labels.dtype.kind != "i"
+        or ((labels < -1) | (labels >= len(at))).any()
         or known.ndim != 3
         or known.shape[:2] != delta.shape
         or delta.shape != (len(weight), len(at))
@@ -359,11 +388,15 @@ def _hypotheses(
     H, N = len(weight), empty.agents.shape[1]
     U, all_delta = np.zeros((H, N, known.shape[2])), np.ones((H, N))
     U[:, at], all_delta[:, at] = known, delta
+    all_scale, state = np.ones((H, N)), np.full((1, N, labels.shape[1]), -1)
+    all_scale[:, at], state[0, at] = scale, labels
     if agent._plan.estimator is None:
         if len(weight) != 1:
             raise ValueError(_NO_FIT)
         return empty
-    return empty.adopted(U, all_delta, weight, fitted_at, agent._plan.estimator.composition)
+    view = np.zeros(H, dtype=np.int64)
+    loadings = Loadings(U, all_delta, view, weight, all_scale, state)
+    return empty.adopted(loadings, fitted_at, agent._plan.estimator.composition)
 
 
 def _seen(agent: "Agent") -> Arrays:

@@ -23,6 +23,7 @@ from coopbandits.policy import Plan, Policy
 from coopbandits.protocol.digests import Digest
 from coopbandits.protocol.messages import Observation
 from coopbandits.similarity.hypotheses import Hypotheses
+from coopbandits.similarity.similarity import Views
 
 # Of a task that is not adopted, so many own observations are remembered; then it is void.
 _MOST_SINCE = 1024
@@ -107,6 +108,12 @@ class StatisticsBeliefs:
     def place(self, origin: int) -> int:
         """Return where an agent that is listened to stands among the sources."""
         return int(self._places([origin])[0])
+
+    def views(self) -> Views:
+        """Return what K_z would be estimated from now, in a single view."""
+        _, summaries = self.sources.at(self.as_of, self.me)
+        views = Views.apart(self.hypotheses.agents, self.hypotheses.me, summaries[None])
+        return self.hypotheses.given(views, np.array([self.n_observations]))
 
     def newest(self, origin: int) -> int:
         """Return the newest round of an agent that is known, 0 for none."""
@@ -206,13 +213,10 @@ class StatisticsBeliefs:
         """Return the arrays that it can be made of again."""
         sources, known = self.sources, self.posterior
         return {
-            "sources": self.hypotheses.agents[0],
+            **self.hypotheses.stored(),
             "sums": sources.sums,
             "summaries": sources.summaries,
             "learnt": np.stack([sources.learnt, sources.newest, sources.came]),
-            "U": self.hypotheses.U,
-            "delta": self.hypotheses.delta,
-            "weight": self.hypotheses.weight,
             "posterior_mean": known.mean,
             "posterior_covariance": known.covariance,
             "posterior_facts": np.array([known.logdet, known.count, self.stale, self.as_of]),

@@ -93,8 +93,8 @@ class Case:
         widest = int(self.sources.max())
         if self.plan.K_z is None:
             return widest
-        if isinstance(self.plan.K_z, LowRankKernel) and not self.plan.K_z.delta.any():
-            return min(widest, self.plan.K_z.U.shape[1])
+        if isinstance(self.plan.K_z, LowRankKernel):
+            return self.plan.K_z.U.shape[1]
         return max(
             Hypotheses.of(self.plan.lags, who, self.plan.K_z).U.shape[2]
             for who in alike_in_width(self.plan.lags.sources.counts)

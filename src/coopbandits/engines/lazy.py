@@ -95,7 +95,7 @@ class LazyStatistics:
             (
                 batch,
                 part.lags_of(batch),
-                self._marginals.rotated(batch.U, batch.delta, batch.me),
+                self._marginals.rotated(batch.U, batch.delta, batch.me, batch.scale),
             )
             for part in parts
             for batch in batches(part.hypotheses, fits)

@@ -183,7 +183,8 @@ class OwnStatistics:
             return self._pooled_wide(batch, lags)
         after = last_rounds(self._round, lags)
         statistics = self._sums.statistics(after, batch.agents, spectrum=bool(batch.delta.any()))
-        weights = Weights.pooled(batch.U, batch.delta, batch.me, statistics, self._policy.ridge)
+        ridge = self._policy.ridge
+        weights = Weights.pooled(batch.U, batch.delta, batch.me, statistics, ridge, batch.scale)
         return weights, statistics.n.sum(axis=1).astype(np.int64)
 
     def _pooled_wide(self, batch: Batch, every: Array) -> tuple[Weights, IntArray]:
@@ -206,7 +207,7 @@ class OwnStatistics:
                 continue
             here = every == lag
             sums = self._sums.read(self._sums.rows(t - lag))
-            weight, loading = pairs, batch.U
+            weight, loading = pairs, batch.U * batch.scale[..., None]
             if len(lags) > 1:
                 weight, loading = weight * here[:, None, :], loading * here[..., None]
             count += here @ sums.n

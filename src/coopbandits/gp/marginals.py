@@ -19,7 +19,7 @@ from coopbandits.gp.statistics import BATCH, CORNER, Statistics, half, pairs
 
 # Neighbouring levels of δ differ by this factor; below the last one δ counts as 0.
 _STEP = 1.6
-_LEVELS = 9
+_LEVELS = 21
 _INDEFINITE = "sums of features are not positive semidefinite: the ridge is too small for them"
 
 
@@ -32,16 +32,20 @@ class Rotated:
         a: (B,).
         delta: (B, N) others' δ; 0 for the agent itself.
         level: (B, N) which level that is rounded to.
+        scale: (B, N) what rewards of each agent are multiplied by.
     """
 
     U: Array
     a: Array
     delta: Array
     level: IntArray
+    scale: Array
 
     def part(self, index: IntArray) -> "Rotated":
         """Take some of the views."""
-        return Rotated(self.U[index], self.a[index], self.delta[index], self.level[index])
+        return Rotated(
+            self.U[index], self.a[index], self.delta[index], self.level[index], self.scale[index]
+        )
 
 
 def turned(U: Array, delta: Array, me: IntArray) -> tuple[Array, Array]:
@@ -102,15 +106,15 @@ class Marginals:
             self.levels[0] = 0.0
             self._made[:] = 0
 
-    def rotated(self, U: Array, delta: Array, me: IntArray) -> Rotated:
-        """Lay out B views, others' δ rounded: U (B, N, r), δ (B, N), me (B,)."""
+    def rotated(self, U: Array, delta: Array, me: IntArray, scale: Array) -> Rotated:
+        """Lay out B views, others' δ rounded: U (B, N, r), δ (B, N), me (B,), scale (B, N)."""
         others = delta.copy()
         others[np.arange(len(me)), me] = 0.0
         level = np.zeros(others.shape, dtype=np.int64)
         if self._rounded:
             steps = np.log(np.maximum(others / self.levels[-1], 1e-300)) / np.log(_STEP)
             level = np.clip(np.rint(steps) + _LEVELS - 1, 0, _LEVELS - 1).astype(np.int64)
-        return Rotated(*turned(U, delta, me), others, level)
+        return Rotated(*turned(U, delta, me), others, level, scale)
 
     def of(
         self, after: IntArray, agents: IntArray, views: Rotated
@@ -135,7 +139,7 @@ class Marginals:
             whole = (heard[..., :2] * known).sum(axis=1)
             count[some], logdet[some] = whole[:, 0], whole[:, 1]
             blocks = np.swapaxes(pairs(U) * known, 1, 2) @ heard[..., 2 + m :]
-            c = np.swapaxes(U * known, 1, 2) @ heard[..., 2 : 2 + m]
+            c = np.swapaxes(U * views.scale[some][..., None] * known, 1, 2) @ heard[..., 2 : 2 + m]
             for view, index in enumerate(some):
                 g, root, gained = self._solved(blocks[view], c[view])
                 mean[index] = views.a[index] * g

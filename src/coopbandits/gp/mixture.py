@@ -158,28 +158,34 @@ class PosteriorMixture:
         weight: (H,) how likely each is.
         sources: (n,) whom the agent hears, ascending; nobody where there are no strangers.
         related: (H, n) who of them is no stranger under each.
+        scale: (H, n) what their rewards are multiplied by under each.
     """
 
     posteriors: tuple[Posterior, ...]
     weight: Array
     sources: IntArray
     related: BoolArray
+    scale: Array
 
     @classmethod
     def under(cls, kernel: ObservationKernel, ridge: float) -> "PosteriorMixture":
         """Start with one kernel, under which nobody is a stranger."""
         nobody = np.empty(0, dtype=np.int64)
-        return cls((Posterior(kernel, ridge),), np.ones(1), nobody, np.ones((1, 0), dtype=np.bool_))
+        none = np.ones((1, 0))
+        return cls((Posterior(kernel, ridge),), np.ones(1), nobody, none > 0, none)
 
     def extend(self, origins: IntArray, X: Array, y: Array) -> None:
         """Learn k observations, under each hypothesis those of no stranger: (k,), (k, d), (k,)."""
         at = np.searchsorted(self.sources, origins) if len(self.sources) else origins[:0]
-        for posterior, related in zip(self.posteriors, self.related, strict=True):
+        for posterior, related, scale in zip(
+            self.posteriors, self.related, self.scale, strict=True
+        ):
             kept = related[at]
+            scaled = y * scale[at] if len(at) else y
             if kept.all():
-                posterior.extend(origins, X, y)
+                posterior.extend(origins, X, scaled)
             else:
-                posterior.extend(origins[kept], X[kept], y[kept])
+                posterior.extend(origins[kept], X[kept], scaled[kept])
 
     def predict(self, agents: IntArray, X: Array, *, joint: bool = False) -> Belief:
         """Return the belief at m queries of one agent: (m,), (m, d)."""

@@ -15,7 +15,7 @@ with R_u = (U_u ⊗ I, 0) for the others and R_v = (U_v ⊗ I, √δ_v I) for th
 and one Cholesky factor of A, bordered by what is asked and by c, gives all of it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,7 +53,13 @@ class Weights:
 
     @classmethod
     def pooled(
-        cls, U: Array, delta: Array, me: IntArray, statistics: Statistics, ridge: float
+        cls,
+        U: Array,
+        delta: Array,
+        me: IntArray,
+        statistics: Statistics,
+        ridge: float,
+        scale: Array | float = 1.0,
     ) -> "Weights":
         """Pool what B agents have heard.
 
@@ -63,6 +69,7 @@ class Weights:
             me: (B,) the column of the agent itself.
             statistics: (B, N, …) of all agents, its own included; 0 for those not heard from.
             ridge: λ.
+            scale: (B, N) what rewards of each agent are multiplied by; 1 for its own.
         """
         rows = np.arange(len(me))
         others = delta.copy()
@@ -74,6 +81,8 @@ class Weights:
             shared = statistics
             logdet = np.zeros(len(me)) + np.sum(statistics.logdet, axis=-1)
         own = OwnPart(U[rows, me], delta[rows, me], statistics.S[rows, me], statistics.b[rows, me])
+        if np.any(scale != 1.0):
+            shared = replace(shared, b=shared.b * np.asarray(scale)[..., None], known_compact=None)
         return cls.of(*coupled(U, shared), own, logdet, ridge)
 
     @classmethod

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from coopbandits.lab.bounds import bound_figure
+    from coopbandits.lab.datasets.lastfm import lastfm
+    from coopbandits.lab.datasets.open_bandit import open_bandit
+    from coopbandits.lab.datasets.routellm import routellm
     from coopbandits.lab.experiments.experiment import Experiment, read_experiment
     from coopbandits.lab.experiments.processes import trials
     from coopbandits.lab.experiments.reproduce import paper_experiment
@@ -47,8 +50,10 @@ __all__ = [
     "fit_kernel",
     "importance_weights",
     "inspect_network",
+    "lastfm",
     "load_network",
     "logged",
+    "open_bandit",
     "paper_experiment",
     "parallel_env",
     "planner_figure",
@@ -56,6 +61,7 @@ __all__ = [
     "read_log",
     "read_store",
     "replay_policy",
+    "routellm",
     "run_experiment",
     "similarity_figure",
     "similarity_table",
@@ -88,8 +94,10 @@ _HOMES = {
     "fit_kernel": "logs.fit",
     "importance_weights": "logs.off_policy",
     "inspect_network": "planning.planner",
+    "lastfm": "datasets.lastfm",
     "load_network": "networks",
     "logged": "logs.simulated",
+    "open_bandit": "datasets.open_bandit",
     "paper_experiment": "experiments.reproduce",
     "parallel_env": "pettingzoo_env",
     "planner_figure": "planning.drawing",
@@ -97,6 +105,7 @@ _HOMES = {
     "read_log": "logs.log",
     "read_store": "experiments.store",
     "replay_policy": "logs.replay",
+    "routellm": "datasets.routellm",
     "run_experiment": "experiments.runner",
     "similarity_figure": "similarity",
     "similarity_table": "similarity",

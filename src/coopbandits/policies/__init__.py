@@ -11,6 +11,7 @@ from coopbandits.policies.gp_ucb import GPUCB
 from coopbandits.policies.igp_ucb import IGPUCB
 from coopbandits.policies.kernel_ts import KernelTS
 from coopbandits.policies.kernel_ucb import KernelUCB
+from coopbandits.policies.laplacian_kernel_ts import LaplacianKernelTS
 from coopbandits.policies.laplacian_kernel_ucb import LaplacianKernelUCB
 from coopbandits.policies.lin_ts import LinTS
 from coopbandits.policies.lin_ucb import LinUCB
@@ -31,6 +32,7 @@ __all__ = [
     "GoBLin",
     "KernelTS",
     "KernelUCB",
+    "LaplacianKernelTS",
     "LaplacianKernelUCB",
     "LinTS",
     "LinUCB",

@@ -14,13 +14,19 @@ from coopbandits.arrays import (
 )
 from coopbandits.errors import StateError
 from coopbandits.kernels import Product, Sum
+from coopbandits.similarity import Coregionalised
 
 if TYPE_CHECKING:
     pass
 
 
 # What fingerprints call these classes: the names under which agents with them were first stored.
-_STORED_AS = {ActiveDimensions: "On", Product: "Multiplied", Sum: "Added"}
+_STORED_AS = {
+    ActiveDimensions: "On",
+    Product: "Multiplied",
+    Sum: "Added",
+    Coregionalised: "Learned",
+}
 
 
 def canonical(value: Any) -> str:

@@ -20,16 +20,17 @@ from coopbandits.network import Lags, Network, as_network
 from coopbandits.network.lags import as_lags
 from coopbandits.say import Everything
 from coopbandits.similarity import (
+    Coregionalised,
     Evidence,
-    Learned,
     Learnt,
     joint_kernel,
 )
+from coopbandits.similarity.coregionalised import RewardLearner
 from coopbandits.similarity.evidence import EvidenceLearner
 from coopbandits.similarity.hypotheses import Estimator
 from coopbandits.similarity.laplacian import LearntLaplacian
-from coopbandits.similarity.learned import RewardLearner
 from coopbandits.similarity.mean_embedding import EmbeddingLearner, FrozenKernel
+from coopbandits.similarity.population import LearntPopulation
 from coopbandits.similarity.similarity import Learner
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ def _coarse(policy: Policy, basis: Basis | None) -> Learnt:
     similarity = policy.similarity
     assert isinstance(similarity, Learnt)
     if (
-        isinstance(similarity, Evidence | Learned | LearntLaplacian)
+        isinstance(similarity, Evidence | Coregionalised | LearntLaplacian | LearntPopulation)
         and similarity.features is None
         and basis is not None
         and not is_finite(policy.kernel)

@@ -1,62 +1,85 @@
-r"""K_z from what the data say, rewards included: who is in whose group, and how alike are they?
+r"""K_z from the evidence of rewards and contexts: a hierarchical model with an unknown partition.
 
 Ours, not the paper's. A mean embedding sees contexts only; agents with one law of contexts and
-different tasks differ in it only by what they choose. `Evidence` compares marginal likelihoods of
-the agents' rewards. `groups.py` has the model, `search.py` how groups are sought, `partitions.py`
-how groupings are drawn among a few agents, `crowds.py` among many, `laws.py` what contexts say,
-`levels.py` how the noise level is learnt, `found.py` how K_z follows.
+different tasks differ in it only by what they choose. `Evidence` samples who is in whose group by
+the marginal likelihood of the agents' rewards:
+
+    y_u,t = c_u + φ(x)ᵀθ_u + ε,   ε ~ N(0, σ_u²)         `noise_levels.py`; c_u: `gp/intercept.py`
+    θ_u   = √a·μ + √b·γ_{g(u)} + √c·o_u,  a + b + c = 1  population, group, own; all N(0, s²I)
+    g     ~ Chinese restaurant process(α)                `gibbs.py`
+
+A few Gibbs chains live as long as the agent: their labels are carried from one estimate to the
+next. What K_z may be follows from where each chain puts the asking agent (`partition_kernels.py`).
+docs/evidence-model.md has the mathematics.
 """
 
 from dataclasses import dataclass, replace
 from math import isqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_flag
-from coopbandits.features import Basis, Fourier, exact_or
+from coopbandits.arrays import Array, IntArray, as_count, as_flag
+from coopbandits.errors import StateError
+from coopbandits.features import Basis, Exact, Fourier, exact_or
 from coopbandits.gp.intercept import Intercept, as_statistics, summarised
-from coopbandits.gp.statistics import BATCH, Statistics
+from coopbandits.gp.statistics import Spectrum, Statistics
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
-from coopbandits.similarity.found import HYPOTHESES, PARTS, Found
-from coopbandits.similarity.groups import CLOSE, Groups
-from coopbandits.similarity.laws import Contexts
-from coopbandits.similarity.levels import levels, outlandish
+from coopbandits.similarity.chain_diagnostics import ChainDiagnostics, diagnosed
+from coopbandits.similarity.context_laws import context_laws
 from coopbandits.similarity.loadings import Loadings
-from coopbandits.similarity.search import best
-from coopbandits.similarity.similarity import EARLY, Views, settle
+from coopbandits.similarity.partition_kernels import partition_kernels
+from coopbandits.similarity.similarity import Views, settle
 
-# Up to so many features groups are sought thoroughly, and partitions drawn as far as is asked; with
-# more features partitions of no more than a handful of agents are drawn.
-_FEATURES, _HANDFUL = 16, 24
-# Unless groups are to be found quickly, it is early up to so many observations from each agent, and
-# in all: draws among a few agents, who know little for long, are cheap, and worth repeating.
-_EARLY = (20, 360)
-_MOST_GROUPS = 1_000
+# The grid of (a, b, c), with b > 0: at b = 0 labels would drift to their prior. Population shares a
+# of 0 to 0.9, own shares c small or about a third.
+WEIGHTS = np.array(
+    [
+        (0.0, 0.996, 0.004),
+        (0.4, 0.596, 0.004),
+        (0.7, 0.296, 0.004),
+        (0.9, 0.096, 0.004),
+        (0.0, 0.7, 0.3),
+        (0.3, 0.4, 0.3),
+        (0.6, 0.1, 0.3),
+    ]
+)
+_PRIOR = np.log(np.array([0.35, 0.15, 0.15, 0.15, 0.08, 0.06, 0.06]))
+_OWN = np.array([0.004, 0.3])
+_OWN_OF = np.array([0, 0, 0, 0, 1, 1, 1])
+# K_z is estimated at every decision up to so many observations from each agent, and in all.
+_EARLY = (12, 360)
+# An agent is visited with this many times the share of observations that are new, and at least so.
+_VISITS, _LEAST_VISITS = 10.0, 0.1
+# So many sweeps each chain takes at an estimate; each leaves a sample.
+_SWEEPS = 2
+# Kernels without a finite basis go through so many leading features.
+_LEADING = 12
+# Rewards of others count in the asking agent's noise units, up to these factors.
+_SCALES = 1e-4, 1e2
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Learn K_z from rewards and contexts, by the evidence of groups of agents.
+    """Estimate K_z from rewards and contexts, by Gibbs sampling of a partition of agents.
 
-    Every agent may be on its own, and where all differ all are: that is what makes it safe as a
-    default. The number of groups need not be known.
+    Every agent may be on its own, in a group, or one of a population with differences, and noise
+    levels are each agent's own: that is what makes it safe as a default. The number of groups need
+    not be known.
 
     Args:
-        noise: σ of the rewards, where it is known; learnt otherwise.
-        groups: The most groups to look for; more cost time, not truth.
+        noise: σ of all rewards, where it is known; else each agent's own is estimated.
         contexts: Also use which contexts are offered to whom. Each message then carries the mean
             features of the sender's decision set (m more numbers).
-        features: The basis that stands for K_x; exact for linear kernels, Fourier(64) otherwise.
+        features: The basis that stands for K_x; exact for linear kernels, Fourier(64) otherwise, of
+            which the leading 12 directions are used.
         refresh: "growing" (early on each time, then at each `growth`-fold number of observations)
-            or "every round". Early is up to 20 observations from each agent heard from, on average,
-            and up to 360 in all; with `partitions=0` up to 12 from each.
+            or "every round". Early is up to 12 observations from each agent heard from, on average,
+            and up to 360 in all.
         growth: See `refresh`.
-        partitions: Where no more than so many agents are known, the asking one included, ways to
-            group them are drawn agent by agent: better among a few, and slower. Where more are,
-            from the best groups on, everyone at once. K_z is one of several; beliefs are a mixture.
-            With 0 there is one K_z, of groups that are found quickly. With more than 16 features
-            only up to 24 agents are drawn, and the groups of many are found quickly.
+        chains: How many Gibbs chains each agent keeps.
+        seed: Of the chains' random numbers.
 
     Example:
         >>> problem = cb.problems.clustered_linear(cb.Network.complete(4), clusters=[0, 0, 1, 1])
@@ -67,56 +90,73 @@ class Evidence:
     """
 
     noise: float | None = None
-    groups: int = 12
     contexts: bool = True
     features: Basis | None = None
     refresh: str = "growing"
     growth: float = 1.1
-    partitions: int = 16
+    chains: int = 4
+    seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", as_count(self.groups, "groups", most=_MOST_GROUPS))
         as_flag(self.contexts, "contexts")
         settle(self)
-        partitions = as_count(self.partitions, "partitions", least=0)
-        object.__setattr__(self, "partitions", partitions)
+        object.__setattr__(self, "chains", as_count(self.chains, "chains", most=1_000))
+        object.__setattr__(self, "seed", as_count(self.seed, "seed", least=0))
 
     @property
     def early(self) -> tuple[int, int]:
         """Up to how many observations from each, and in all, K_z is estimated at every decision."""
-        return _EARLY if self.partitions else EARLY
+        return _EARLY
 
     def learner(self, kernel: Kernel, network: Network) -> "EvidenceLearner":
-        """Make what learns K_z."""
-        return EvidenceLearner(
-            self, kernel, exact_or(kernel, self.features, Fourier(64)), len(network)
-        )
+        """Make what estimates K_z."""
+        return EvidenceLearner(self, kernel, exact_or(kernel, self.features, Fourier(64)))
+
+
+class _Swept(NamedTuple):
+    """What sweeps of one view's chains left.
+
+    Attributes:
+        columns: (n,) where the agents that were heard from stand in the view.
+        me: Where the asking agent stands among these.
+        level: (n,) σ_u².
+        labels: (C, n) of the chains.
+        samples: (C·sweeps, n) labels after each sweep.
+        odds: (C·sweeps, n + 1) as `gibbs.sample` says.
+        facts: (C·sweeps, 7) as `gibbs.sample` says.
+    """
+
+    columns: IntArray
+    me: int
+    level: Array
+    labels: IntArray
+    samples: IntArray
+    odds: Array
+    facts: Array
 
 
 @dataclass(frozen=True, eq=False)
 class EvidenceLearner:
-    """Learns K_z by evidence; holds no state."""
+    """Estimates K_z by evidence. Its chains are part of the views that it is given."""
 
     similarity: Evidence
     kernel: Kernel
     basis: Basis
-    agents: int
     intercept: Intercept | None = None
 
     def with_intercept(self, intercept: Intercept) -> "EvidenceLearner":
-        """Return a learner that integrates agents' own constants out of their rewards."""
+        """Return an estimator that integrates agents' own constants out of their rewards."""
         return replace(self, intercept=intercept)
 
     @property
     def hypotheses(self) -> int:
         """How many K_z are returned for a view, at most."""
-        most = max(HYPOTHESES, self.similarity.groups)
-        return most + 1 if self.similarity.partitions else 1
+        return 16 * self.similarity.chains
 
     @property
     def parts(self) -> int:
         """How many parts each of several K_z has, at most."""
-        return PARTS
+        return 2
 
     def attached(self, dim: int) -> int:
         """How many numbers go with a context of d numbers in a message."""
@@ -140,93 +180,127 @@ class EvidenceLearner:
         return np.hstack([rows, attached, (attached**2).sum(axis=1, keepdims=True)])
 
     def estimate(self, views: Views) -> Loadings:
-        """Learn K_z from what was heard, in each view by itself."""
-        p = views.table.shape[1]
-        m = self._features(p)
-        size = Statistics.width(m if self.intercept is None else m + 1)
-        table = as_statistics(views.table[:, :size], m, self.intercept)
-        sane = views.heard & ~outlandish(table, views.index, views.heard)
-        noise, ratio = levels(table, views.index, sane, self.similarity.noise)
+        """Let the chains of each view take a sweep, and return what K_z may be by now."""
+        table = self._read(views)
+        if isinstance(self.basis, Exact):
+            _ = table.spectrum  # once for all views
         return Loadings.gathered(
             views.index.shape,
-            (
-                (rows, self._estimate(some, table, sane[rows], noise[rows], ratio[rows]))
-                for rows, some in views.batches(BATCH // p)
-            ),
+            ((rows, self._estimate(one, table)) for rows, one in views.batches(1)),
         )
 
-    def _estimate(
-        self, views: Views, table: Statistics, sane: BoolArray, noise: Array, ratio: Array
-    ) -> Loadings:
-        sane = sane[:, : views.index.shape[1]]
-        statistics = table.take(views.index)
-        law = Contexts.of(views, statistics) if self.similarity.contexts else None
-        alone = statistics.log_evidence(noise[:, None], ratio[:, None])
-        B = len(views.me)
-        G = self.similarity.groups
-        others = views.others & sane
-        groups = Groups(
-            shared=statistics,
-            base=-0.5 * statistics.n * np.log(2 * np.pi * noise)[:, None],
-            noise=noise,
-            ratio=ratio,
-            others=others,
-            contexts=None,
-            r=self._start()[views.agents] * others[..., None],
-            share=np.full((B, G), 1.0 / G),
+    def diagnose(self, views: Views, sweeps: int) -> ChainDiagnostics:
+        """Let the chains of a single view go on for so many sweeps, beside what is believed."""
+        swept = self._swept(views, self._read(views), sweeps, visit=1.0)
+        if swept is None:
+            raise StateError("nobody else has been heard from yet, so there are no chains to ask")
+        return diagnosed(
+            views.agents[0, swept.columns],
+            swept.samples.reshape(self.similarity.chains, sweeps, -1),
+            swept.facts.reshape(self.similarity.chains, sweeps, -1),
+            np.sqrt(swept.level),
+            WEIGHTS,
         )
-        mine = np.arange(B), views.me
-        silent = ~sane
-        silent[mine] &= views.heard[mine]
-        members = others.copy()
-        members[mine] = ~silent[mine]
-        # with many features evidence takes long: draws are for a handful of agents then
-        quick = self.similarity.partitions == 0 or statistics.b.shape[-1] > _FEATURES
-        drawn = self.similarity.partitions
-        if quick:
-            drawn = min(drawn, _HANDFUL)
-        many = members.sum(axis=1) > drawn
-        few = ~many & members[mine]
-        telling = np.zeros(B, dtype=np.bool_) if law is None else law.telling(sane)
-        places, rho, score = np.zeros((B, views.index.shape[1], G)), np.ones(B), np.zeros(B)
-        # where partitions are drawn, groups only say whether to look at contexts
-        sought = np.flatnonzero(~few | telling)
-        if sought.size:
-            places[sought], rho[sought], score[sought] = best(
-                groups.take(sought), alone[sought], views.me[sought], many[sought] & (not quick)
-            )
-        by_contexts = np.zeros(B, dtype=np.bool_)
-        told = np.flatnonzero(telling)
-        if law is not None and told.size:
-            its_places, its_rho, its_score = best(
-                replace(groups.take(told), contexts=law.take(told)),
-                alone[told],
-                views.me[told],
-                many[told] & (not quick),
-            )
-            better = its_score > score[told] + CLOSE * np.abs(score[told])
-            kept = told[better]
-            places[kept], rho[kept] = its_places[better], its_rho[better]
-            by_contexts[kept] = True
-        places = np.where(silent[..., None], 0.0, places)
-        if law is not None:
-            law = Contexts(law.mean, law.n * by_contexts[:, None])
-        known = np.clip((statistics.n * views.heard).sum(axis=1), 0.0, 2.0**53)
-        found = Found(
-            groups=replace(groups, contexts=law),
-            places=places,
-            rho=rho,
-            members=members,
-            me=views.me,
-            seeds=np.stack([views.agents[mine], known.astype(np.int64)], axis=1),
-        )
-        # where laws of contexts say who is with whom, the best groups are sure enough
-        crowd = many & members[mine] & ~by_contexts & (not quick)
-        return found.loadings(few, crowd, separate=not quick)
 
-    def _start(self) -> Array:
-        """Return an uneven start that depends on each agent alone, not on the view: (V, G)."""
-        return np.random.default_rng(0).dirichlet(np.ones(self.similarity.groups), size=self.agents)
+    def _read(self, views: Views) -> Statistics:
+        """Read the sums of all rows, own constants integrated out."""
+        m = self._features(views.table.shape[1])
+        size = Statistics.width(m if self.intercept is None else m + 1)
+        return as_statistics(views.table[:, :size], m, self.intercept)
+
+    def _estimate(self, views: Views, table: Statistics) -> Loadings:
+        """Estimate K_z in a single view."""
+        N = views.index.shape[1]
+        swept = self._swept(views, table, _SWEEPS, visit=self._visit(views))
+        view = np.zeros(1, dtype=np.int64)
+        if swept is None:
+            ones = np.ones((1, N))
+            return Loadings(np.zeros((1, N, 1)), ones, view, np.ones(1), ones, self._state(views))
+        state, columns = self._state(views), swept.columns
+        # chains start once it is known how much contexts vary within agents
+        if not self.similarity.contexts or table.n[views.index[0, columns]].max() > 1:
+            state[0, columns] = swept.labels.T
+        loading, own_part, weight = partition_kernels(
+            swept.samples, swept.me, swept.odds, swept.facts, WEIGHTS
+        )
+        scale = np.clip(np.sqrt(swept.level[swept.me] / swept.level), *_SCALES)
+        H = len(weight)
+        U, delta, scales = np.zeros((H, N, 2)), np.ones((H, N)), np.ones((H, N))
+        U[:, columns], delta[:, columns] = loading * scale[:, None], own_part * scale**2
+        scales[:, columns] = scale
+        return Loadings(U, delta, np.zeros(H, dtype=np.int64), weight, scales, state)
+
+    def _state(self, views: Views) -> IntArray:
+        """Return a copy of the labels of a single view's chains, −1 for agents without any."""
+        shape = (*views.index.shape, self.similarity.chains)
+        return views.state.copy() if views.state.shape == shape else np.full(shape, -1)
+
+    def _swept(
+        self, views: Views, table: Statistics, sweeps: int, *, visit: float
+    ) -> "_Swept | None":
+        """Let the chains of a single view take some sweeps; None if nobody else was heard from."""
+        from coopbandits.similarity import gibbs  # noqa: PLC0415 (compiles)
+        from coopbandits.similarity.noise_levels import noise_levels  # noqa: PLC0415
+
+        me, known = int(views.me[0]), views.heard[0].copy()
+        rewarded = bool(known[me])
+        known[me] = True
+        columns = np.flatnonzero(known)
+        if len(columns) == 1:
+            return None
+        n, me = len(columns), int(np.searchsorted(columns, me))
+        index = views.index[0, columns]
+        (s, Q, p), rows = self._spectrum(table, index)
+        q, count = (table.q, table.n) if rows is index else (table.q[index], table.n[index])
+        m = s.shape[1]
+        heard = rows if rewarded else np.delete(rows, me)
+        level, s2 = noise_levels(s, p, q, count, heard, me if rewarded else -1)
+        if not rewarded:
+            level = np.insert(level, me, np.exp(np.log(level).mean()))
+        if self.similarity.noise is not None:
+            level[:] = self.similarity.noise**2
+        S, b, own = np.empty((len(_OWN), n, m * (m + 1) // 2)), np.empty((len(_OWN), n, m)), []
+        for k, c in enumerate(_OWN):
+            own.append(gibbs.without_own_parts(s, Q, p, rows, 1.0 / level, c * s2, S[k], b[k]))
+        labels = np.ascontiguousarray(self._state(views)[0, columns].T)
+        size, rng = len(labels) * sweeps, self._rng(views)
+        samples, odds = np.empty((size, n), dtype=np.int64), np.empty((size, n + 1))
+        facts = np.empty((size, 7))
+        precision, total, between = self._laws(views, table.n[index], index, m)
+        gibbs.sample(
+            (S, b, np.array(own), precision, total), (WEIGHTS, _OWN_OF, _PRIOR), s2,
+            gibbs.concentrations(n), between, labels, me, visit,
+            rng.random((size, 3 + 2 * n)), rng.standard_normal((size, m)), samples, odds, facts,
+        )  # fmt: skip
+        return _Swept(columns, me, level, labels, samples, odds, facts)
+
+    def _spectrum(self, table: Statistics, index: IntArray) -> tuple[Spectrum, IntArray]:
+        """Return spectra, and which each agent has; of leading features for other kernels."""
+        if isinstance(self.basis, Exact) or table.b.shape[1] <= _LEADING:
+            return table.spectrum, index
+        S = table.S[index]
+        _, vectors = np.linalg.eigh(S.sum(axis=0))
+        W = vectors[:, -_LEADING:]
+        s, Q = np.linalg.eigh(W.T @ (S @ W))
+        p = ((table.b[index] @ W)[:, None, :] @ Q)[:, 0, :]
+        return (np.maximum(s, 0.0), Q, p), np.arange(len(index))
+
+    def _laws(self, views: Views, n: Array, rows: IntArray, m: int) -> tuple[Array, Array, float]:
+        """Return what contexts tell, nothing if they are not asked."""
+        if not self.similarity.contexts:
+            return np.zeros(len(rows)), np.zeros((len(rows), m)), 0.0
+        k = self._features(views.table.shape[1])
+        return context_laws(n, views.table[rows, -k - 1 : -1], views.table[rows, -1])
+
+    def _rng(self, views: Views) -> np.random.Generator:
+        agent = int(views.agents[0, views.me[0]])
+        return np.random.default_rng([self.similarity.seed, agent, int(views.known[0])])
+
+    @staticmethod
+    def _visit(views: Views) -> float:
+        """With which probability is an agent visited? The more is new, the likelier."""
+        new = 1.0 - views.before[0] / max(views.known[0], 1)
+        return float(max(_LEAST_VISITS, min(1.0, _VISITS * new)))
 
     def _features(self, p: int) -> int:
         """How many features m make summaries of p numbers?"""

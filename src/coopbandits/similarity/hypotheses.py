@@ -7,14 +7,15 @@ shared loadings links to the asking one, so that whatever they sent cannot chang
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from coopbandits.arrays import Array, BoolArray, IntArray
-from coopbandits.gp.compositions import Composition
-from coopbandits.gp.network_kernel import NetworkKernel
+from coopbandits.gp.compositions import Composition, Hadamard
+from coopbandits.gp.network_kernel import LowRankKernel, NetworkKernel
 from coopbandits.gp.statistics import pairs
 from coopbandits.network import Lags
 from coopbandits.similarity.loadings import Loadings, linked, of_rank
@@ -57,7 +58,9 @@ class Hypotheses:
         whose: (H,) in whose view.
         weight: (H,) how likely each is to its agent.
         linked: (H, N) who is no stranger.
+        scale: (H, N) what rewards of each agent are multiplied by (`Loadings.scale`).
         fitted_at: (B,) from how many observations K_z was last estimated.
+        state: (B, N, k) what the estimator keeps of each agent for its next estimate.
     """
 
     agents: IntArray
@@ -68,7 +71,9 @@ class Hypotheses:
     whose: IntArray
     weight: Array
     linked: BoolArray
-    fitted_at: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    scale: Array
+    fitted_at: IntArray
+    state: IntArray
 
     @classmethod
     def of(
@@ -88,12 +93,13 @@ class Hypotheses:
         B, N = agents.shape
         whose, weight = np.arange(B), np.ones(B)
         fitted_at = np.zeros(B, dtype=np.int64)
+        ones, state = np.ones((B, N)), np.empty((B, N, 0), dtype=np.int64)
         me = mine.argmax(axis=1)
         if K_z is None:
             U, delta = np.zeros((B, N, 0)), np.ones((B, N))
-            return cls(agents, heard, me, U, delta, whose, weight, mine, fitted_at)
+            return cls(agents, heard, me, U, delta, whose, weight, mine, ones, fitted_at, state)
         U, delta = _given(K_z, agents, heard, me, most)
-        return cls(agents, heard, me, U, delta, whose, weight, heard, fitted_at)
+        return cls(agents, heard, me, U, delta, whose, weight, heard, ones, fitted_at, state)
 
     def refreshed(
         self, estimator: Estimator, known: IntArray, views: Callable[[IntArray], Views]
@@ -109,18 +115,33 @@ class Hypotheses:
         due = np.flatnonzero(is_due(estimator.similarity, known, self.fitted_at, sources))
         if not due.size:
             return self, due
-        loadings = estimated(estimator.learner, views(due))
+        loadings = estimated(estimator.learner, self.given(views(due), known[due], due))
+        if not isinstance(estimator.composition, Hadamard):  # what is scaled is K_z ⊙ K_x
+            loadings = loadings.unscaled()
         fitted_at = self.fitted_at.copy()
         fitted_at[due] = known[due]
         return replace(self._put(due, loadings, estimator.composition), fitted_at=fitted_at), due
 
-    def adopted(
-        self, U: Array, delta: Array, weight: Array, fitted_at: int, composition: Composition
-    ) -> "Hypotheses":
-        """Let a single agent take K_z to be what was estimated earlier: (H, N, r), (H, N), (H,)."""
-        view = np.zeros(len(weight), dtype=np.int64)
-        new = self._put(np.array([0]), Loadings(U, delta, view, weight), composition)
+    def given(self, views: Views, known: IntArray, some: IntArray | None = None) -> Views:
+        """Add to the views of some agents, or of all, what an estimate goes on from."""
+        at = np.arange(len(self.me)) if some is None else some
+        return replace(views, known=known, before=self.fitted_at[at], state=self.state[at])
+
+    def adopted(self, loadings: Loadings, fitted_at: int, composition: Composition) -> "Hypotheses":
+        """Let a single agent take K_z to be what was estimated earlier."""
+        new = self._put(np.array([0]), loadings, composition)
         return replace(new, fitted_at=np.array([fitted_at]))
+
+    def stored(self) -> dict[str, Any]:
+        """Return the arrays that a single agent's K_z can be taken up again from."""
+        return {
+            "sources": self.agents[0],
+            "U": self.U,
+            "delta": self.delta,
+            "weight": self.weight,
+            "scale": self.scale,
+            "state": self.state[0],
+        }
 
     @cached_property
     def together(self) -> "list[Batch]":
@@ -138,6 +159,7 @@ class Hypotheses:
         H, me = np.arange(len(self.whose)), self.me[self.whose]
         row = np.einsum("hr,hnr->hn", self.U[H, me], self.U)
         row[H, me] += self.delta[H, me]
+        row /= self.scale
         expected = np.zeros(self.agents.shape)
         np.add.at(expected, self.whose, self.weight[:, None] * row)
         return expected * self.heard
@@ -155,8 +177,14 @@ class Hypotheses:
         used = (U != 0).any(axis=(0, 1))
         viewers = due[loadings.view]
         linked_now = linked(loadings, self.me[viewers], composition) & self.heard[viewers]
+        state = np.full((*self.heard.shape, loadings.state.shape[2]), -1)
+        if self.state.shape == state.shape:
+            state[:] = self.state
+        state[due] = loadings.state
         return replace(
             self,
+            state=state,
+            scale=np.concatenate([self.scale[kept], loadings.scale])[order],
             U=U[order, :, : max(1, int(np.flatnonzero(used).max(initial=0)) + 1)],
             delta=np.concatenate([self.delta[kept], loadings.delta])[order],
             linked=np.concatenate([self.linked[kept], linked_now])[order],
@@ -169,6 +197,8 @@ def _given(
     K_z: NetworkKernel, agents: IntArray, heard: BoolArray, me: IntArray, most: int | None
 ) -> tuple[Array, Array]:
     """Factor a given K_z in each view; padding loads on nothing: U (B, N, r), δ (B, N)."""
+    if isinstance(K_z, LowRankKernel) and (most is None or K_z.U.shape[1] <= most):
+        return K_z.U[agents] * heard[..., None], K_z.delta[agents] * heard
     parts, delta = [], np.zeros(agents.shape)
     for view, (row, known) in enumerate(zip(agents, heard, strict=True)):
         K = K_z.block(row[known], row[known])
@@ -201,6 +231,7 @@ class Batch:
         U: (b, n, r).
         delta: (b, n).
         weight: (b,).
+        scale: (b, n) what rewards of each agent are multiplied by.
         wide: Whether there is a column for each of all agents, in order.
     """
 
@@ -214,6 +245,7 @@ class Batch:
     U: Array
     delta: Array
     weight: Array
+    scale: Array
     wide: bool = False
 
     @cached_property
@@ -227,8 +259,9 @@ class Batch:
         row, column = np.nonzero(self.real)
         at = row, self.agents[row, column]
         real, columns = np.zeros((b, V), dtype=np.bool_), np.zeros((b, V), dtype=np.int64)
-        delta, U = np.zeros((b, V)), np.zeros((b, V, r))
+        delta, U, scale = np.zeros((b, V)), np.zeros((b, V, r)), np.ones((b, V))
         real[at], columns[at] = True, self.columns[row, column]
+        scale[at] = self.scale[row, column]
         delta[at], U[at] = self.delta[row, column], self.U[row, column]
         agents = np.broadcast_to(np.arange(V), (b, V))
         return Batch(
@@ -242,6 +275,7 @@ class Batch:
             U,
             delta,
             self.weight,
+            scale,
             wide=True,
         )
 
@@ -294,4 +328,5 @@ def _batch(hypotheses: Hypotheses, some: IntArray, used: BoolArray, n: int, r: i
         U=U * real[..., None],
         delta=hypotheses.delta[some][rows, columns] * real,
         weight=hypotheses.weight[some],
+        scale=np.where(real, hypotheses.scale[some][rows, columns], 1.0),
     )

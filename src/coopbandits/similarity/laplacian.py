@@ -13,9 +13,8 @@ from coopbandits.gp.network_kernel import LaplacianKernel
 from coopbandits.gp.statistics import Statistics, joint_log_evidence
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
-from coopbandits.similarity.groups import CLOSE
-from coopbandits.similarity.learned import RewardLearner
-from coopbandits.similarity.levels import levels, outlandish
+from coopbandits.similarity.common_noise import common_noise, scale_outliers
+from coopbandits.similarity.coregionalised import CLOSE, RewardLearner
 from coopbandits.similarity.loadings import Loadings
 from coopbandits.similarity.similarity import EARLY, ByBlocks, Views, settle
 
@@ -118,8 +117,8 @@ class LaplacianLearner(RewardLearner):
     def estimate(self, views: Views) -> Loadings:
         """Learn ρ from what was heard, in each view by itself."""
         table = self.read(views)
-        sane = views.heard & ~outlandish(table, views.index, views.heard)
-        noise, ratio = levels(table, views.index, sane, self.similarity.noise)
+        sane = views.heard & ~scale_outliers(table, views.index, views.heard)
+        noise, ratio = common_noise(table, views.index, sane, self.similarity.noise)
         return Loadings.gathered(
             views.index.shape,
             (  # a factor of order N·m at a time

@@ -22,6 +22,9 @@ class Loadings:
         delta: (H, N).
         view: (H,) whose hypothesis each is, in order; unless given, each view has one.
         weight: (H,) how likely each is, relative to the others of its view.
+        scale: (H, N) σ_v/σ_u: what rewards of each agent are multiplied by, so that their noise is
+            that of the asking agent. K_z is that of functions in these units. Unless given, 1.
+        state: (B, N, k) whole numbers that a learner keeps of each agent for its next estimate.
 
     Example:
         >>> loadings = cb.similarity.Loadings(np.ones((1, 2, 1)), np.full((1, 2), 0.5))
@@ -33,11 +36,18 @@ class Loadings:
     delta: Array
     view: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     weight: Array = field(default_factory=lambda: np.empty(0))
+    scale: Array = field(default_factory=lambda: np.empty((0, 0)))
+    state: IntArray = field(default_factory=lambda: np.empty((0, 0, 0), dtype=np.int64))
 
     def __post_init__(self) -> None:
         if not len(self.view):
             object.__setattr__(self, "view", np.arange(len(self.U)))
             object.__setattr__(self, "weight", np.ones(len(self.U)))
+        if not len(self.scale):
+            object.__setattr__(self, "scale", np.ones(self.delta.shape))
+        if not len(self.state) and len(self.view):
+            B, N = int(self.view[-1]) + 1, self.delta.shape[1]
+            object.__setattr__(self, "state", np.empty((B, N, 0), dtype=np.int64))
 
     @property
     def matrix(self) -> Array:
@@ -49,9 +59,10 @@ class Loadings:
 
     @property
     def expected(self) -> Array:
-        """K_z in each view, the mean of what it may be: (B, N, N)."""
+        """K_z in each view, the mean of what it may be, rewards as they are: (B, N, N)."""
         starts = np.searchsorted(self.view, np.arange(self.view[-1] + 1))
-        return np.asarray(np.add.reduceat(self.weight[:, None, None] * self.matrix, starts))
+        matrix = self.unscaled().matrix
+        return np.asarray(np.add.reduceat(self.weight[:, None, None] * matrix, starts))
 
     @classmethod
     def of(cls, K_z: Array) -> "Loadings":
@@ -67,19 +78,31 @@ class Loadings:
         parts = list(parts)
         view = np.concatenate([rows[part.view] for rows, part in parts])
         U = np.zeros((len(view), shape[1], max(part.U.shape[2] for _, part in parts)))
-        delta = np.ones((len(view), shape[1]))
+        delta, scale = np.ones((len(view), shape[1])), np.ones((len(view), shape[1]))
+        state = np.full((*shape, max(part.state.shape[2] for _, part in parts)), -1)
         start = 0
-        for _, part in parts:
+        for rows, part in parts:
             H, N, r = part.U.shape
-            U[start : start + H, :N, :r], delta[start : start + H, :N] = part.U, part.delta
+            here = slice(start, start + H)
+            U[here, :N, :r], delta[here, :N], scale[here, :N] = part.U, part.delta, part.scale
+            if part.state.shape[2]:
+                state[rows, :N] = part.state[: len(rows)]
             start += H
         weight = np.concatenate([part.weight for _, part in parts])
         order = np.argsort(view, kind="stable")
-        return cls(U[order], delta[order], view[order], weight[order])
+        return cls(U[order], delta[order], view[order], weight[order], scale[order], state)
 
     def take(self, index: IntArray | BoolArray) -> "Loadings":
         """Take some of the hypotheses."""
-        return Loadings(self.U[index], self.delta[index], self.view[index], self.weight[index])
+        return Loadings(
+            self.U[index], self.delta[index], self.view[index], self.weight[index],
+            self.scale[index], self.state,
+        )  # fmt: skip
+
+    def unscaled(self) -> "Loadings":
+        """Take rewards as they are."""
+        U, delta = self.U / self.scale[..., None], self.delta / self.scale**2
+        return Loadings(U, delta, self.view, self.weight, np.ones(delta.shape), self.state)
 
     def leading(self) -> "Loadings":
         """Drop the parts that are rounding, of one view whose δ is 0."""

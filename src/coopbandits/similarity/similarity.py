@@ -12,7 +12,7 @@ the mixture of what it would believe under each.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -125,6 +125,10 @@ class Views:
         me: (B,) the column of the agent itself, heard or not.
         table: (P, p) sums of what was heard from one agent; a row of 0 where nothing was.
         index: (B, N) which row of the table each is.
+        known: (B,) how many observations there are, faded or not.
+        before: (B,) how many there were at the last estimate.
+        state: (B, N, k) what the learner kept of each agent at the last estimate, `Loadings.state`;
+            k is 0 at first.
 
     Example:
         >>> views = cb.similarity.Views.apart(np.array([[0, 1]]), np.array([0]), np.ones((1, 2, 3)))
@@ -137,6 +141,16 @@ class Views:
     me: IntArray
     table: Array
     index: IntArray
+    known: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    before: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    state: IntArray = field(default_factory=lambda: np.empty((0, 0, 0), dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        if not len(self.known):
+            counts = np.where(self.heard, self.table[self.index, 0], 0.0).sum(axis=1)
+            object.__setattr__(self, "known", np.clip(counts, 0.0, 2.0**53).astype(np.int64))
+            object.__setattr__(self, "before", np.zeros(len(self.me), dtype=np.int64))
+            object.__setattr__(self, "state", np.empty((*self.heard.shape, 0), dtype=np.int64))
 
     @classmethod
     def of(cls, agents: IntArray, me: IntArray, table: Array, index: IntArray) -> "Views":
@@ -181,6 +195,9 @@ class Views:
                     self.me[rows],
                     self.table,
                     self.index[rows, :widest],
+                    self.known[rows],
+                    self.before[rows],
+                    self.state[rows, :widest],
                 ),
             )
 
@@ -197,7 +214,8 @@ class Learner(Protocol):
     """Learns K_z; holds no state.
 
     Example:
-        >>> learner = cb.similarity.Learned().learner(cb.kernels.Linear(), cb.Network.path(2))
+        >>> similarity = cb.similarity.Coregionalised()
+        >>> learner = similarity.learner(cb.kernels.Linear(), cb.Network.path(2))
         >>> isinstance(learner, cb.similarity.Learner), learner.attached(3)
         (True, 0)
     """
@@ -268,11 +286,12 @@ def estimated(learner: Learner, views: Views) -> Loadings:
             loadings = learner.estimate(views)
     except np.linalg.LinAlgError:
         if B == 1:
-            return _alone(1, N)
+            return _alone(1, N, views.state)
         return Loadings.gathered(
             (B, N), ((rows, estimated(learner, view)) for rows, view in views.batches(1))
         )
     sound = np.isfinite(loadings.U.sum(axis=(1, 2)) + loadings.delta.sum(axis=1) + loadings.weight)
+    sound &= np.isfinite(loadings.scale.sum(axis=1))
     sound &= loadings.weight > 0
     if sound.all():
         total = np.bincount(loadings.view, loadings.weight)[loadings.view]
@@ -283,15 +302,16 @@ def estimated(learner: Learner, views: Views) -> Loadings:
     return Loadings.gathered(
         (B, N),
         (
-            (np.flatnonzero(lost), _alone(int(lost.sum()), N)),
             (np.arange(B), loadings.take(~lost[loadings.view])),
+            (np.flatnonzero(lost), _alone(int(lost.sum()), N, views.state[lost])),
         ),
     )
 
 
-def _alone(B: int, N: int) -> Loadings:
-    """Everyone on its own, in B views of N agents."""
-    return Loadings(np.zeros((B, N, 1)), np.ones((B, N)))
+def _alone(B: int, N: int, state: IntArray) -> Loadings:
+    """Everyone on its own, in B views of N agents, with what was kept of them."""
+    ones = np.ones((B, N))
+    return Loadings(np.zeros((B, N, 1)), ones, np.arange(B), np.ones(B), ones, state)
 
 
 def network_kernel(similarity: Any, network: Network) -> NetworkKernel:

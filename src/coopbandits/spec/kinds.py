@@ -19,15 +19,17 @@ from coopbandits.similarity import (
     Alone,
     ArmNetwork,
     Clusters,
+    Coregionalised,
     Evidence,
     Given,
     Known,
     Laplacian,
-    Learned,
     Learnt,
     LearntLaplacian,
+    LearntPopulation,
     LowRank,
     MeanEmbedding,
+    Population,
     Same,
 )
 
@@ -56,9 +58,11 @@ _SIMILARITIES = (
     Clusters,
     Laplacian,
     LearntLaplacian,
+    Population,
+    LearntPopulation,
     MeanEmbedding,
     Evidence,
-    Learned,
+    Coregionalised,
     ArmNetwork,
 )
 KINDS: dict[str, dict[str, Maker]] = {
@@ -75,6 +79,7 @@ KINDS: dict[str, dict[str, Maker]] = {
 # Other words for some of these, which are read and never written.
 WORDS: dict[str, dict[str, Maker]] = {
     "kernel": {"On": arms.ActiveDimensions, "arms": arms.kernel},
+    "similarity": {"Learned": Coregionalised},
     "policy": {
         "Policy": Policy,
         **{name: getattr(policies, name) for name in policies.__all__},

@@ -33,10 +33,11 @@ def check_learner(
 
     `sampled` and `summaries` must have as many numbers as `attached` says, a summary's first number
     must be 1, and that of an observation must not depend on the others. `estimate` must return
-    K_z = UUᵀ + diag(δ), finite, δ ≥ 0, 1 on its diagonal, whatever was heard, also of nobody, of
-    constant contexts or of huge rewards; who was not heard of is on its own. Probabilities must be
-    above 0 and add up to 1 in each view. Neither the order in which observations came nor columns
-    that are padding nor the views that are estimated beside it may change anything.
+    K_z = UUᵀ + diag(δ), finite, δ ≥ 0, 1 of the asking agent with itself, whatever was heard, also
+    of nobody, of constant contexts or of huge rewards; who was not heard of is on its own.
+    Probabilities must be above 0 and add up to 1 in each view. Neither the order in which
+    observations came nor columns that are padding nor the views that are estimated beside it may
+    change anything.
 
     Args:
         learner: What a learnt similarity makes, for a network of so many agents.
@@ -50,8 +51,8 @@ def check_learner(
         AssertionError: It is none; the message says where.
 
     Example:
-        >>> learned = cb.similarity.Learned()
-        >>> check_learner(learned.learner(cb.kernels.Linear(), cb.Network.complete(7)))
+        >>> model = cb.similarity.Coregionalised()
+        >>> check_learner(model.learner(cb.kernels.Linear(), cb.Network.complete(7)))
     """
     what, tolerance = short(learner), as_positive(rtol, "rtol")
     as_count(agents, "agents", least=_HEARD + 2)
@@ -89,8 +90,8 @@ def view_of(
 
     Example:
         >>> rng = np.random.default_rng(0)
-        >>> X, learned = rng.standard_normal((3, 20, 2)), cb.similarity.Learned()
-        >>> learner = learned.learner(cb.kernels.Linear(), cb.Network.complete(3))
+        >>> X, model = rng.standard_normal((3, 20, 2)), cb.similarity.Coregionalised()
+        >>> learner = model.learner(cb.kernels.Linear(), cb.Network.complete(3))
         >>> rewards = X[0, :, 0], X[1, :, 0], X[2, :, 1]  # the first two have one task
         >>> K_z = learner.estimate(view_of(learner, list(zip(X, rewards)))).expected[0]
         >>> bool(K_z[0, 1] > K_z[0, 2])
@@ -196,6 +197,8 @@ def _estimate(learner: Any, views: Views, what: str) -> Loadings:
     numbers(one.U, (H, N, np.shape(one.U)[-1]), f"U of an estimate by {what}")
     numbers(one.delta, (H, N), f"δ of an estimate by {what}")
     numbers(one.weight, (H,), f"the weight of an estimate by {what}")
+    scale = numbers(one.scale, (H, N), f"the scale of an estimate by {what}")
+    require((scale > 0).all(), f"the scale of an estimate by {what} must be above 0")
     require(
         np.array_equal(np.unique(one.view), np.arange(B)) and (np.diff(one.view) >= 0).all(),
         f"view of an estimate by {what} must name each of {B} views, in order; got "
@@ -203,7 +206,7 @@ def _estimate(learner: Any, views: Views, what: str) -> Loadings:
     )
     same = all(
         np.array_equal(getattr(one, name), getattr(two, name))
-        for name in ("U", "delta", "view", "weight")
+        for name in ("U", "delta", "view", "weight", "scale", "state")
     )
     require(same, f"{what} estimates another K_z when it is asked again; expected one answer")
     return one
@@ -217,12 +220,16 @@ def _check_estimate(estimate: Loadings, samples: Sequence[Sample], what: str, rt
         f"probabilities must be above 0 and add up to 1, got {short(estimate.weight)} by {what}",
     )
     own = np.eye(len(samples))
-    for K_z in estimate.matrix:
+    for K_z in estimate.unscaled().matrix:
         require_same(
-            np.diagonal(K_z).copy(),
-            np.ones(len(K_z)),
-            f"K_z must be 1 on its diagonal by {what}",
+            K_z[0, 0],
+            np.array(1.0),
+            f"K_z of the asking agent with itself must be 1 by {what}",
             atol=max(rtol, 1e-9),
+        )
+        require(
+            (np.diagonal(K_z) >= 1.0 - max(rtol, 1e-9)).all(),
+            f"K_z must be at least 1 on its diagonal by {what}, got {short(np.diagonal(K_z))}",
         )
         require_positive_semidefinite(K_z, f"K_z by {what},", rtol=max(rtol, 1e-9))
         for u, sample in enumerate(samples):

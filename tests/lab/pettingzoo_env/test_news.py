@@ -70,7 +70,9 @@ class TestNews:
     "policy",
     [
         cb.EagerKernelUCB(kernel=cb.kernels.RBF(), similarity=cb.similarity.Same(), ttl=2),
-        cb.EagerKernelUCB(kernel=cb.kernels.Linear(), similarity=cb.similarity.Learned(), ttl=3),
+        cb.EagerKernelUCB(
+            kernel=cb.kernels.Linear(), similarity=cb.similarity.Coregionalised(), ttl=3
+        ),
         cb.CoopKernelUCB(kernel=cb.kernels.RBF(), similarity=cb.similarity.Same(), ttl=2),
         cb.DistKernelUCB(kernel=cb.kernels.RBF(), ttl=2),
         cb.NaiveCooperation(ttl=3),

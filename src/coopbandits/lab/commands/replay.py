@@ -102,6 +102,7 @@ def configured(name: str, fits: _Fits, ttl: int) -> tuple[Policy, float]:
         "OFUL": SelfNormalised(norm=norm, noise=fit.noise),
         "GPUCB": Srinivas(norm=norm),
         "IGPUCB": InformationGain(norm=norm, noise=fit.noise),
+        "LaplacianKernelTS": SelfNormalised(norm=norm, noise=fit.noise),
         "LaplacianKernelUCB": SelfNormalised(norm=norm, noise=fit.noise),
     }
     answers = {"kernel": kernel, "ridge": ridge, "ttl": ttl, "eta": fit.eta, "alpha": fit.eta}

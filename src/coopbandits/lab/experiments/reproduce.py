@@ -129,10 +129,8 @@ def _policies(setups: Sequence[str]) -> dict[str, dict[str, Any]]:
         "Eager-KernelUCB, MeanEmbedding (paper)": {
             "kind": "EagerKernelUCB", **common, **embedding,
         },
-        # the faster form, by which docs/reproduction.md was measured
-        "Eager-KernelUCB, Evidence(partitions=0, growth=1.5)": {
-            "kind": "EagerKernelUCB", **common,
-            "similarity": {"kind": "Evidence", "partitions": 0, "growth": 1.5},
+        "Eager-KernelUCB, Evidence": {
+            "kind": "EagerKernelUCB", **common, "similarity": {"kind": "Evidence"},
         },
         "Eager-KernelUCB, K_z known": {
             "kind": "EagerKernelUCB", **common, "similarity": TRUTH, "dashed": True,

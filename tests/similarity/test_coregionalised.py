@@ -4,9 +4,9 @@ import pytest
 import coopbandits as cb
 from coopbandits.errors import ParameterError
 from coopbandits.gp.statistics import Statistics, joint_log_evidence
-from coopbandits.similarity import Laplacian, Learned, LearntLaplacian
-from coopbandits.similarity.learned import Owns, climb, start
-from coopbandits.similarity.levels import levels
+from coopbandits.similarity import Coregionalised, Laplacian, LearntLaplacian
+from coopbandits.similarity.common_noise import common_noise
+from coopbandits.similarity.coregionalised import Owns, climb, start
 from learnt_views import K_z_of, learner_of, linear_samples, tasks, view
 from reference import formulas
 
@@ -23,7 +23,7 @@ def test_every_step_raises_the_joint_evidence(rng):
         samples = linear_samples(rng, tasks(rng, 3)[np.arange(9) % 3], n=n)
         sums = np.array([Statistics.rows(phi, y).sum(axis=0) for phi, y in samples])
         statistics = Statistics.of(sums[None], 5)
-        noise, ratio = levels(
+        noise, ratio = common_noise(
             Statistics.of(sums, 5), np.arange(9)[None], np.ones((1, 9), dtype=bool)
         )
         U, delta = start(statistics, ratio, 3)
@@ -54,9 +54,11 @@ def test_the_start_has_the_leading_parts_of_what_agents_find_by_themselves(rng, 
     assert (delta == 0.5).all()
 
 
-def test_learned_finds_agents_of_one_task_when_there_are_data(rng):
+def test_coregionalised_finds_agents_of_one_task_when_there_are_data(rng):
     labels = np.arange(9) % 3
-    K_z = K_z_of(Learned(steps=40), linear_samples(rng, tasks(rng, 3)[labels], n=80, noise=0.1))
+    K_z = K_z_of(
+        Coregionalised(steps=40), linear_samples(rng, tasks(rng, 3)[labels], n=80, noise=0.1)
+    )
     same = np.equal.outer(labels, labels) & ~np.eye(9, dtype=bool)
     different = np.not_equal.outer(labels, labels)
     assert K_z[same].min() > 0.9
@@ -73,7 +75,7 @@ def test_the_laplacians_rho_is_the_one_of_greatest_density(rng):
         similarity = Laplacian.by_evidence(rhos, noise=0.3)
         learner = similarity.learner(cb.kernels.Linear(), network)
         one = view(learner, samples)
-        _, ratio = levels(learner.read(one), one.index, one.heard, 0.3)
+        _, ratio = common_noise(learner.read(one), one.index, one.heard, 0.3)
         densities = [
             formulas.stacked_log_density(samples, correlations(rho, network), 0.09, ratio[0])
             for rho in rhos
@@ -95,9 +97,9 @@ def test_neighbours_alike_get_a_small_rho_and_strangers_a_large_one(rng):
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: Learned(rank=0), "rank"),
-        (lambda: Learned(steps=0), "steps"),
-        (lambda: Learned(noise=-1.0), "noise must be"),
+        (lambda: Coregionalised(rank=0), "rank"),
+        (lambda: Coregionalised(steps=0), "steps"),
+        (lambda: Coregionalised(noise=-1.0), "noise must be"),
         (lambda: Laplacian.by_evidence([]), "at least one number"),
         (lambda: Laplacian.by_evidence([0.0]), "rho must be"),
         (lambda: Laplacian.by_evidence(None), "rho must be"),
@@ -110,9 +112,9 @@ def test_bad_input_is_refused(make, match):
 
 
 def test_the_rank_may_exceed_the_agents(rng):
-    K_z = K_z_of(Learned(rank=7), linear_samples(rng, tasks(rng, 2), n=3))
+    K_z = K_z_of(Coregionalised(rank=7), linear_samples(rng, tasks(rng, 2), n=3))
     assert K_z.shape == (2, 2)
-    assert learner_of(Learned(), 2).attached(5) == 0
+    assert learner_of(Coregionalised(), 2).attached(5) == 0
 
 
 def test_rhos_may_be_one_number_or_a_list_of_them():
@@ -130,4 +132,4 @@ def test_rhos_may_be_one_number_or_a_list_of_them():
 
 def test_more_steps_than_can_be_made_are_refused():
     with pytest.raises(ParameterError, match="steps must be at most 10000, got 2147483647"):
-        Learned(steps=2**31 - 1)
+        Coregionalised(steps=2**31 - 1)

@@ -1,4 +1,4 @@
-r"""How strong is the noise, and how strong the signal? Learnt from agents taken one by one.
+r"""Noise and signal variance that all agents share, by the evidence of agents taken one by one.
 
 Each agent by itself has the evidence p(y | σ², κ) of `gp/statistics.py`, whatever it shares with
 others. The product over all agents heard from says how strong the noise σ² is, and the ratio
@@ -6,7 +6,7 @@ others. The product over all agents heard from says how strong the noise σ² is
 best σ² is known in closed form.
 
 An agent whose rewards are on quite another scale than everyone's would drown all others in what
-looks like noise. `outlandish` finds such agents, and they are set aside.
+looks like noise. `scale_outliers` finds such agents, and they are set aside.
 
 Both have weak priors, which matter for the first few observations only: a signal as strong as the
 noise, give or take a factor of e, and half of the rewards' mean square being noise, worth two
@@ -27,16 +27,16 @@ _PSEUDO_COUNT = 2.0
 _TINY = 1e-200
 
 
-# How many times the common mean square of rewards makes an agent outlandish.
-_OUTLANDISH = 50.0
+# How many times the common mean square of rewards makes an agent a scale outlier.
+_OUTLIER = 50.0
 
 
-def outlandish(table: Statistics, index: IntArray, heard: BoolArray) -> BoolArray:
+def scale_outliers(table: Statistics, index: IntArray, heard: BoolArray) -> BoolArray:
     """Tell which agents' rewards are on quite another scale than the others': (B, N).
 
     The common mean square is that of the three quarters of the agents with the least. Where more
     than one in ten agents (and more than one) exceeds it by far, the population is uneven, and
-    nobody is outlandish.
+    nobody is an outlier.
     """
     square = np.where(heard, (table.q / np.maximum(table.n, 1.0))[index], np.inf)
     count = heard.sum(axis=1)
@@ -44,12 +44,12 @@ def outlandish(table: Statistics, index: IntArray, heard: BoolArray) -> BoolArra
     kept = np.arange(square.shape[1]) < np.maximum((3 * count + 3) // 4 - (count < 4), 1)[:, None]
     kept &= np.isfinite(least)
     common = np.where(kept, least, 0.0).sum(axis=1) / np.maximum(kept.sum(axis=1), 1)
-    found = heard & (square > _OUTLANDISH * common[:, None])
+    found = heard & (square > _OUTLIER * common[:, None])
     few = found.sum(axis=1) <= np.maximum(count // 10, 1)
     return np.asarray(found & few[:, None])
 
 
-def levels(
+def common_noise(
     table: Statistics, index: IntArray, heard: BoolArray, noise: float | None = None
 ) -> tuple[Array, Array]:
     """Return σ² and κ in each of B views: (B,), (B,).

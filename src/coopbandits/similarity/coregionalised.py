@@ -1,9 +1,9 @@
-r"""K_z as multi-task Gaussian process libraries learn it: by maximising the joint evidence.
+r"""The intrinsic coregionalisation model (ICM): K_z by maximising the joint evidence.
 
-The intrinsic coregionalisation model: f_u = Σ_k U_uk g_k + √δ_u h_u, K_z = UUᵀ + diag(δ), with U
-and δ free. They maximise the marginal likelihood of all rewards in an agent's view together, by
-expectation-maximisation over g; each step raises it. There is no prior over U, so with few
-observations it fits noise; that is why it is here for comparison.
+As multi-task Gaussian process libraries estimate it: f_u = Σ_k U_uk g_k + √δ_u h_u and
+K_z = UUᵀ + diag(δ), with U and δ free. They maximise the marginal likelihood of all rewards in an
+agent's view together, by expectation-maximisation over g; each step raises it. There is no prior
+over U, so with few observations it fits noise; that is why it is here for comparison.
 """
 
 from copy import copy
@@ -18,7 +18,7 @@ from coopbandits.gp.intercept import Intercept, as_statistics, summarised
 from coopbandits.gp.statistics import Statistics, coupled, log_product
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network
-from coopbandits.similarity.levels import levels, outlandish
+from coopbandits.similarity.common_noise import common_noise, scale_outliers
 from coopbandits.similarity.loadings import Loadings
 from coopbandits.similarity.similarity import EARLY, Views, settle
 
@@ -30,9 +30,15 @@ _HALF = 0.5
 _DELTAS = np.concatenate([[_HALF, 1e-4], np.geomspace(1e-3, 1.0, 13)])
 
 
+# Numbers of evidence closer than this are equal: rounding must not choose.
+CLOSE = 1e-6
+
+
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """Learn K_z = UUᵀ + diag(δ) by maximum likelihood, scaled to a diagonal of 1.
+class Coregionalised:
+    """The intrinsic coregionalisation model: K_z = UUᵀ + diag(δ), scaled to a diagonal of 1.
+
+    U and δ are those of maximum likelihood. Up to version 0.1 its name was `Learned`.
 
     Args:
         rank: Columns of U.
@@ -44,8 +50,9 @@ class Learned:
         growth: See `refresh`.
 
     Example:
-        >>> cb.EagerKernelUCB(cb.kernels.Linear(), similarity=cb.similarity.Learned(rank=2)).ttl
-        1
+        >>> similarity = cb.similarity.Coregionalised(rank=2)
+        >>> cb.EagerKernelUCB(cb.kernels.Linear(), similarity=similarity).similarity.rank
+        2
     """
 
     rank: int = 3
@@ -61,9 +68,9 @@ class Learned:
         object.__setattr__(self, "steps", as_count(self.steps, "steps", most=_MOST_STEPS))
         settle(self)
 
-    def learner(self, kernel: Kernel, network: Network) -> "LearnedLearner":
+    def learner(self, kernel: Kernel, network: Network) -> "CoregionalisedLearner":
         """Make what learns K_z."""
-        return LearnedLearner(self, kernel, exact_or(kernel, self.features, Fourier(64)))
+        return CoregionalisedLearner(self, kernel, exact_or(kernel, self.features, Fourier(64)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +107,18 @@ class RewardLearner:
         return as_statistics(views.table, m, self.intercept)
 
 
-class LearnedLearner(RewardLearner):
+class CoregionalisedLearner(RewardLearner):
     """Learns K_z by maximum likelihood; holds no state."""
 
-    def __init__(self, similarity: Learned, kernel: Kernel, basis: Basis) -> None:
+    def __init__(self, similarity: Coregionalised, kernel: Kernel, basis: Basis) -> None:
         super().__init__(kernel, basis)
         self.similarity = similarity
 
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
         table = self.read(views)
-        sane = views.heard & ~outlandish(table, views.index, views.heard)
-        noise, ratio = levels(table, views.index, sane, self.similarity.noise)
+        sane = views.heard & ~scale_outliers(table, views.index, views.heard)
+        noise, ratio = common_noise(table, views.index, sane, self.similarity.noise)
         m = table.b.shape[-1]
         return Loadings.gathered(
             views.index.shape,
