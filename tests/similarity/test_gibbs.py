@@ -120,7 +120,7 @@ def test_the_evidence_of_many_groups_at_once_is_that_of_each_to_the_bit(rng):
         A = rng.normal(size=(K, m + 2, m)) * rng.choice([1e-3, 1.0, 1e6], size=(K, 1, 1))
         S, b, v = np.swapaxes(A, 1, 2) @ A, rng.normal(size=(K, m)), rng.uniform(0.1, 3.0)
         packed, h = S[:, *np.tril_indices(m)], m * (m + 1) // 2
-        work = np.empty((h, K)), np.empty((m, K)), np.empty(K), np.empty(K), np.empty(K)
+        work = np.empty((h, K)), np.empty((m, K)), np.empty((3, K))
         found, L, z = np.empty(K), np.empty(h), np.empty(m)
         gibbs.log_evidences(packed.T.copy(), b.T.copy(), v, K, work, found)
         for k in range(K):

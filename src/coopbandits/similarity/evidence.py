@@ -15,7 +15,7 @@ docs/evidence-model.md has the mathematics.
 
 from dataclasses import dataclass, replace
 from math import isqrt
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -34,22 +34,13 @@ from coopbandits.similarity.similarity import Views, settle
 
 # The grid of (a, b, c), with b > 0: at b = 0 labels would drift to their prior. Population shares a
 # of 0 to 0.9, own shares c small or about a third.
-WEIGHTS = np.array(
-    [
-        (0.0, 0.996, 0.004),
-        (0.4, 0.596, 0.004),
-        (0.7, 0.296, 0.004),
-        (0.9, 0.096, 0.004),
-        (0.0, 0.7, 0.3),
-        (0.3, 0.4, 0.3),
-        (0.6, 0.1, 0.3),
-    ]
-)
+WEIGHTS = np.array([
+    (0.0, 0.996, 0.004), (0.4, 0.596, 0.004), (0.7, 0.296, 0.004), (0.9, 0.096, 0.004),
+    (0.0, 0.7, 0.3), (0.3, 0.4, 0.3), (0.6, 0.1, 0.3),
+])  # fmt: skip
 _PRIOR = np.log(np.array([0.35, 0.15, 0.15, 0.15, 0.08, 0.06, 0.06]))
 _OWN = np.array([0.004, 0.3])
 _OWN_OF = np.array([0, 0, 0, 0, 1, 1, 1])
-# K_z is estimated at every decision up to so many observations from each agent, and in all.
-_EARLY = (12, 360)
 # An agent is visited with this many times the share of observations that are new, and at least so.
 _VISITS, _LEAST_VISITS = 10.0, 0.1
 # So many sweeps each chain takes at an estimate; each leaves a sample.
@@ -96,17 +87,14 @@ class Evidence:
     growth: float = 1.1
     chains: int = 4
     seed: int = 0
+    # up to so many observations from each, and in all, K_z is estimated at every decision
+    early: ClassVar[tuple[int, int]] = 12, 360
 
     def __post_init__(self) -> None:
         as_flag(self.contexts, "contexts")
         settle(self)
         object.__setattr__(self, "chains", as_count(self.chains, "chains", most=1_000))
         object.__setattr__(self, "seed", as_count(self.seed, "seed", least=0))
-
-    @property
-    def early(self) -> tuple[int, int]:
-        """Up to how many observations from each, and in all, K_z is estimated at every decision."""
-        return _EARLY
 
     def learner(self, kernel: Kernel, network: Network) -> "EvidenceLearner":
         """Make what estimates K_z."""
@@ -212,10 +200,9 @@ class EvidenceLearner:
         """Estimate K_z in a single view."""
         N = views.index.shape[1]
         swept = self._swept(views, table, _SWEEPS, visit=self._visit(views))
-        view = np.zeros(1, dtype=np.int64)
         if swept is None:
-            ones = np.ones((1, N))
-            return Loadings(np.zeros((1, N, 1)), ones, view, np.ones(1), ones, self._state(views))
+            one, ones = np.zeros(1, dtype=np.int64), np.ones((1, N))
+            return Loadings(np.zeros((1, N, 1)), ones, one, np.ones(1), ones, self._state(views))
         state, columns = self._state(views), swept.columns
         # chains start once it is known how much contexts vary within agents
         if not self.similarity.contexts or table.n[views.index[0, columns]].max() > 1:

@@ -68,19 +68,15 @@ def log_evidence(S, b, v, L, z):
 
 @njit(cache=True, error_model="numpy")
 def log_evidences(S, b, v, K, work, out):
-    """Do what `log_evidence` does for K groups at once, one loop over groups in each step.
-
-    Loops over groups are what a processor does several of at a time.
+    """Do what `log_evidence` does for K groups at once, by loops over groups (vectorised).
 
     Args:
-        S: (h, ≥ K).
-        b: (m, ≥ K).
-        v: The prior variance.
-        K: How many groups.
-        work: (h, ≥ K), (m, ≥ K) and three of (≥ K,), overwritten.
+        S, b: (h, ≥ K), (m, ≥ K).
+        work: (h, ≥ K), (m, ≥ K) and (3, ≥ K), overwritten.
         out: (≥ K,), made here.
     """
-    L, z, x, fit, product = work
+    L, z, rest = work
+    x, fit, product = rest[0], rest[1], rest[2]
     fit[:K], out[:K], product[:K] = 0.0, 0.0, 1.0
     row = 0
     for i in range(len(b)):
@@ -448,7 +444,7 @@ def _collapsed_odds(
     """
     S, b, x_precision, x_total = agents
     group_S, group_b, group_x, group_total, count, value = groups
-    L, z, both_S, both_b, work, both_total = scratch
+    L, z, work, (both_S, both_b, both_total) = scratch
     for i in range(S.shape[1]):
         for k in range(K):
             both_S[i, k] = group_S[k, i] + S[u, i]
@@ -505,11 +501,9 @@ def sample(
     count, value = groups[4], groups[5]
     L, z = np.empty(h), np.empty(m)
     work = L, z, np.empty(h), np.empty(h), np.empty(m)
-    many = N + 1
-    batch = (
-        np.empty((h, many)), np.empty((m, many)), np.empty(many), np.empty(many), np.empty(many),
-    )  # fmt: skip
-    scratch = L, z, np.empty((h, many)), np.empty((m, many)), batch, np.empty(x_total.shape[1])
+    batch = np.empty((h, N + 1)), np.empty((m, N + 1)), np.empty((3, N + 1))
+    both = np.empty((h, N + 1)), np.empty((m, N + 1)), np.empty(x_total.shape[1])
+    scratch = L, z, batch, both
     mu, left = np.zeros(m), np.empty((N, m))
     joined, log_odds = np.empty(N + 1), np.empty(N + 1)
     places = np.empty(max(N, labels.max() + 1), np.int64)
@@ -565,5 +559,5 @@ def sample(
 
 
 def concentrations(n: int) -> Array:
-    """Return the grid of α for n agents, from 1 to 12n: from a few large groups to nobody alike."""
+    """Return the grid of α for n agents, from 1 (few large groups) to 12n (nobody alike)."""
     return np.asarray((12.0 * n) ** np.array([0.0, 0.25, 0.5, 0.75, 1.0]))
