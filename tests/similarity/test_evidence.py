@@ -295,3 +295,23 @@ def test_intervals_of_the_mixture_cover_the_truth(rng):
         off = np.abs(belief.mean - asked @ theta[0]) / (0.5 * belief.std)
         inside.append((off < 1.96).mean())
     assert np.mean(inside) == pytest.approx(0.95, abs=0.04)
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 1e6), (3, 1e5), (20, 1e5), (20, 1e12)])
+def test_one_peer_with_wild_rewards_does_not_set_what_the_others_believe(rng, count, size):
+    agent = cb.EagerKernelUCB(Linear(), similarity=Evidence()).agent(0, cb.Network.complete(4))
+    for _ in range(20):
+        for u in range(3):
+            x = rng.normal(size=2)
+            agent.observe(x, float(x @ [1.0, -1.0] + 0.1 * rng.normal()), origin=u)
+    for _ in range(count):
+        agent.observe(rng.normal(size=2), float(size * rng.normal()), origin=3)
+    agent.decide(np.eye(2))
+    assert agent.predict([[0.5, -0.5]]).mean[0] == pytest.approx(1.0, abs=0.15)
+
+
+def test_many_chains_leave_hypotheses_that_are_likely_when_put_together(rng):
+    problem = cb.problems.clustered_linear(cb.Network.complete(4), clusters=[0, 0, 1, 1])
+    policy = cb.EagerKernelUCB(Linear(), similarity=Evidence(chains=60), eta=0.3)
+    worth = cb.play(problem, policy, rounds=8).similarity(8)
+    assert ((worth >= 0) & (worth <= 1 + 1e-9)).all()

@@ -370,7 +370,7 @@ def _hypotheses(
     if (
         weight.ndim != 1
         or scale.shape != delta.shape
-        or not (scale > 0).all()
+        or not (scale >= 1 / LARGEST).all()
         or scale.max(initial=0.0) > LARGEST
         or labels.ndim != 2
         or len(labels) != len(at)

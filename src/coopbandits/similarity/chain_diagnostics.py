@@ -59,12 +59,14 @@ def diagnosed(
     """Summarise samples of C chains: labels (C, T, n), facts (C, T, ·) of `gibbs.sample`."""
     a, b, c = weights[facts[..., 0].astype(np.int64)].mean(axis=(0, 1)).tolist()
     flat = samples.reshape(-1, samples.shape[2])
-    together = np.mean([np.equal.outer(one, one) for one in flat], axis=0)
+    together = np.zeros((flat.shape[1], flat.shape[1]))
+    for one in flat:
+        together += np.equal.outer(one, one)
     visited = max(float(facts[..., 4].sum()), 1.0)
     return ChainDiagnostics(
         agents=agents,
         groups=samples[:, -1].copy(),
-        together=together,
+        together=together / len(flat),
         noise=noise,
         population=a,
         group=b,

@@ -21,7 +21,7 @@ def context_laws(n: Array, total: Array, square: Array) -> tuple[Array, Array, f
         square: (N,) the sum of those features' squares.
     """
     N, m = total.shape
-    mean = total / np.maximum(n, 1.0)[:, None]
+    mean = total / np.where(n > 0, n, 1.0)[:, None]
     within = square - (total * mean).sum(axis=1)
     freedom = m * np.maximum(n - 1.0, 0.0).sum()
     variance = within.sum() / max(freedom, 1.0)

@@ -47,7 +47,8 @@ _VISITS, _LEAST_VISITS = 10.0, 0.1
 _SWEEPS = 2
 # Kernels without a finite basis go through so many leading features.
 _LEADING = 12
-# Rewards of others count in the asking agent's noise units, up to these factors.
+# Rewards of others count in the asking agent's noise units, by factors in between; whoever is
+# noisier is a stranger.
 _SCALES = 1e-4, 1e2
 
 
@@ -210,7 +211,10 @@ class EvidenceLearner:
         loading, own_part, weight = partition_kernels(
             swept.samples, swept.me, swept.odds, swept.facts, WEIGHTS
         )
-        scale = np.clip(np.sqrt(swept.level[swept.me] / swept.level), *_SCALES)
+        ratio = np.sqrt(swept.level[swept.me] / swept.level)
+        scale = np.clip(ratio, *_SCALES)
+        far = ratio < _SCALES[0]
+        loading[:, far], own_part[:, far] = 0.0, 1.0
         H = len(weight)
         U, delta, scales = np.zeros((H, N, 2)), np.ones((H, N)), np.ones((H, N))
         U[:, columns], delta[:, columns] = loading * scale[:, None], own_part * scale**2
@@ -246,16 +250,17 @@ class EvidenceLearner:
             level = np.insert(level, me, np.exp(np.log(level).mean()))
         if self.similarity.noise is not None:
             level[:] = self.similarity.noise**2
-        S, b, own = np.empty((len(_OWN), n, m * (m + 1) // 2)), np.empty((len(_OWN), n, m)), []
+        sizes = (m * (m + 1) // 2,), (m,), ()
+        S, b, own = (np.empty((len(_OWN), n, *size)) for size in sizes)
         for k, c in enumerate(_OWN):
-            own.append(gibbs.without_own_parts(s, Q, p, rows, 1.0 / level, c * s2, S[k], b[k]))
+            gibbs.without_own_parts(s, Q, p, rows, 1.0 / level, c * s2, S[k], b[k], own[k])
         labels = np.ascontiguousarray(self._state(views)[0, columns].T)
         size, rng = len(labels) * sweeps, self._rng(views)
         samples, odds = np.empty((size, n), dtype=np.int64), np.empty((size, n + 1))
         facts = np.empty((size, 7))
         precision, total, between = self._laws(views, table.n[index], index, m)
         gibbs.sample(
-            (S, b, np.array(own), precision, total), (WEIGHTS, _OWN_OF, _PRIOR), s2,
+            (S, b, own, precision, total), (WEIGHTS, _OWN_OF, _PRIOR), s2,
             gibbs.concentrations(n), between, labels, me, visit,
             rng.random((size, 3 + 2 * n)), rng.standard_normal((size, m)), samples, odds, facts,
         )  # fmt: skip

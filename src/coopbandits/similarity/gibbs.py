@@ -178,7 +178,7 @@ def _draw_normal(P, h, v, chance, L, z, out):
 
 
 @njit(cache=True, error_model="numpy")
-def without_own_parts(s, Q, p, rows, precision, v, S, b):
+def without_own_parts(s, Q, p, rows, precision, v, S, b, own):
     """Integrate own parts of variance v out of agents' statistics, in precision units.
 
     Args:
@@ -190,16 +190,13 @@ def without_own_parts(s, Q, p, rows, precision, v, S, b):
         v: cs².
         S: (N, h), made here.
         b: (N, m), made here.
-
-    Returns:
-        Their log evidence about their own parts, summed over agents.
+        own: (N,) made here: log evidence about own parts.
     """
     m = s.shape[1]
-    total = 0.0
     held, part = np.empty(m), np.empty(m)
     for u in range(len(rows)):
         r, w = rows[u], precision[u]
-        product = 1.0
+        total, product = 0.0, 1.0
         for k in range(m):
             grown = 1.0 + v * w * s[r, k]
             held[k] = w * s[r, k] / grown
@@ -209,7 +206,7 @@ def without_own_parts(s, Q, p, rows, precision, v, S, b):
             if product > 1e100:
                 total -= 0.5 * np.log(product)
                 product = 1.0
-        total -= 0.5 * np.log(product)
+        own[u] = total - 0.5 * np.log(product)
         at = 0
         for i in range(m):
             y = 0.0
@@ -222,7 +219,6 @@ def without_own_parts(s, Q, p, rows, precision, v, S, b):
                     x += Q[r, i, k] * held[k] * Q[r, j, k]
                 S[u, at] = x
                 at += 1
-    return total
 
 
 @njit(cache=True, error_model="numpy")
@@ -306,14 +302,14 @@ def _draw_weights(labels, K, statistics, grid, s2, groups, work, uniform):
     group_S, group_b = groups[0], groups[1]
     L, z, inverse, P, h = work
     log_odds = np.empty(len(weights))
-    last = -1
+    last, own_parts = -1, 0.0
     for w in range(len(weights)):
         c = own_of[w]
         if c != last:
             _pooled(labels, K, (S[c], b[c], x_precision, x_total), groups)
-            last = c
+            last, own_parts = c, own[c][labels >= 0].sum()
         va, vb = weights[w, 0] * s2, weights[w, 1] * s2
-        log_odds[w] = prior[w] + own[c]
+        log_odds[w] = prior[w] + own_parts
         P[:] = 0.0
         h[:] = 0.0
         for k in range(K):
@@ -474,8 +470,8 @@ def sample(
 
     Args:
         statistics: S (n_c, N, h) and b (n_c, N, m), own parts integrated out, for each c of the
-            grid; the log evidence of own parts (n_c,); how well each agent's mean context is known
-            (N,), and that times the mean (N, ·).
+            grid; the log evidence of own parts (n_c, N); how well each agent's mean context is
+            known (N,), and that times the mean (N, ·).
         grid: (a, b, c) (n_w, 3), which c each has (n_w,), and its log prior (n_w,).
         s2: s².
         alphas: The grid of α.

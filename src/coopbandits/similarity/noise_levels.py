@@ -34,8 +34,6 @@ _MOST_INFLUENCE = 3.0
 _NOISE_SHARE, _SPREAD, _PSEUDO_COUNT = 0.5, 1.0, 0.5
 # Keeps logarithms finite where all rewards, or all contexts, are 0.
 _TINY = 1e-100
-# Rewards with less than this share of the largest mean square are 0 but for rounding.
-_CONSTANT = 1e-9
 
 
 @njit(cache=True, error_model="numpy")
@@ -92,10 +90,10 @@ def noise_levels(s, p, q, n, rows, me):
         me: The asking agent, whose own scale counts once it has some observations; −1 for none.
     """
     N = len(rows)
-    mean_square = np.maximum(q[rows], 0.0) / np.maximum(n[rows], 1.0)
+    mean_square = np.maximum(q[rows], 0.0) / np.where(n[rows] > 0, n[rows], 1.0)
     largest = max(np.max(mean_square), _TINY)
     # rewards that were 0 so far do not say how noisy they are
-    tells = mean_square > _CONSTANT * largest
+    tells = q[rows] > 0
     middle = max(np.median(mean_square[tells]), _TINY) if tells.any() else _TINY
     if me >= 0 and n[rows[me]] >= _ENOUGH and tells[me]:
         middle = max(mean_square[me], _TINY)

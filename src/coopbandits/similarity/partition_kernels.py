@@ -19,8 +19,9 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray
 
-# Hypotheses less likely than this are left out.
-_RAREST = 0.01
+# Hypotheses less likely than this are left out; what is less likely than that in a sample is not
+# looked at.
+_RAREST, _RAREST_OF_SAMPLE = 0.01, 0.002
 
 
 def partition_kernels(
@@ -45,13 +46,15 @@ def partition_kernels(
     for chain in range(C):
         K, point = int(facts[chain, 3]), int(facts[chain, 0])
         chances = np.exp(odds[chain, : K + 1] - odds[chain, : K + 1].max())
+        if not np.isfinite(chances).all():
+            raise np.linalg.LinAlgError("the odds of groups are not finite")
         chances /= C * chances.sum()
         groups = labels[chain].copy()
         groups[me] = K
         sizes = np.bincount(groups, minlength=K + 1)
         _, b, c = weights[point]
         others = sizes[groups] * b + c
-        for k in np.flatnonzero(chances >= _RAREST).tolist():
+        for k in np.flatnonzero(C * chances >= _RAREST_OF_SAMPLE).tolist():
             mine = groups == k
             mine[me] = True
             own = np.where(mine, c, others)
@@ -61,10 +64,13 @@ def partition_kernels(
             delta[key] += chances[k] * own
             weight[key] += float(chances[k])
     total = np.array(list(weight.values()))
-    points = np.array([point for point, _ in found.values()])
-    members = np.array([mine for _, mine in found.values()])
+    kept = np.flatnonzero(total >= min(_RAREST, total.max()))
+    points = np.array([point for point, _ in found.values()])[kept]
+    members = np.array([mine for _, mine in found.values()])[kept]
+    own_parts = np.array(list(delta.values()))[kept] / total[kept, None]
+    total = total[kept]
     population, group, _ = weights[points].T
     U = np.empty((len(total), N, 2))
     U[..., 0] = np.sqrt(population)[:, None]
     U[..., 1] = np.sqrt(group)[:, None] * members
-    return U, np.array(list(delta.values())) / total[:, None], total / total.sum()
+    return U, own_parts, total / total.sum()

@@ -63,6 +63,11 @@ def lastfm(
         if not len(known):
             raise InputError(f"user {user} listens to no artist with tags; try another seed=")
         others = np.setdiff1d(np.arange(len(artists)), known)
+        if len(others) < A:
+            raise InputError(
+                f"user {user} listens to all but {len(others)} artists with tags, too few for "
+                f"candidates={A}; expected at most that many"
+            )
         for t in range(rounds):
             place = rng.integers(A)
             offered[t, v] = rng.choice(others, size=A, replace=False)
