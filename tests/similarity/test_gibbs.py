@@ -241,3 +241,19 @@ def test_contexts_that_differ_by_group_pull_agents_together(rng):
     apart = [set(one[:4]) & set(one[4:]) for one in samples[facts[:, 2] == 1]]
     assert len(apart) > 50
     assert not any(apart)
+
+
+def test_the_own_parts_of_agents_without_a_group_do_not_count_yet(rng):
+    """Newcomers say nothing about (a, b, c) before they have a group: it is drawn as without them.
+
+    All have one task, so that own parts are hardly there; counted without their group, newcomers'
+    rewards would look like own parts.
+    """
+    S, b = statistics(rng, np.tile(rng.normal(size=(1, M)) * 3, (5, 1)), n=50)
+    shares = []
+    for known in (4, 5):
+        labels = np.zeros((400, known), dtype=np.int64)
+        labels[:, 4:] = -1
+        _, _, facts = swept(rng, S[:known], b[:known], labels)
+        shares.append(np.mean(np.asarray(_OWN_OF)[facts[:, 0].astype(int)] == 1))
+    assert shares[1] == pytest.approx(shares[0], abs=0.1)

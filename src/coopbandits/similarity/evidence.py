@@ -139,8 +139,8 @@ class EvidenceLearner:
 
     @property
     def hypotheses(self) -> int:
-        """How many K_z are returned for a view, at most."""
-        return 16 * self.similarity.chains
+        """How many K_z are returned for a view, at most: each is as likely as 1%."""
+        return 100
 
     @property
     def parts(self) -> int:

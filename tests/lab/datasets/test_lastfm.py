@@ -229,3 +229,11 @@ def test_real_users_are_offered_one_artist_that_they_listen_to():
             user = problem.network.names[v]
             liked = {(user, str(name)) in listens for name in by_features[x.tobytes()]}
             assert bool(reward) in liked  # several, where artists have the same tags
+
+
+def test_a_user_that_listens_to_nearly_all_artists_is_named(folder):
+    users = sorted({user for user, _ in pairs(folder, "user_artists.dat")})
+    everyone = [(user, 100 + 2 * a, 1) for user in users for a in range(60)]
+    written(folder, "user_artists.dat", ["userID", "artistID", "weight"], everyone)
+    with pytest.raises(InputError, match=r"listens to all but 0 artists with tags, too few for"):
+        lastfm(folder, **SMALL)
