@@ -125,10 +125,11 @@ def log_evidences(S, b, v, K, work, out):
 def _absorb(S, b, v, share, L, z, inverse, P, h):
     """Add what a group says of the population, its own part integrated out, to P (h,) and h (m,).
 
-    S(I + vS)⁻¹ = (I − (I + vS)⁻¹)/v and (I + vS)⁻¹b, times a = share and √a.
+    S(I + vS)⁻¹ = (I − (I + vS)⁻¹)/v and (I + vS)⁻¹b, times a = share and √a. Returns the group's
+    log evidence.
     """
     m = len(b)
-    log_evidence(S, b, v, L, z)
+    evidence = log_evidence(S, b, v, L, z)
     # inverse of L by rows: row i holds L⁻¹[i, :i + 1]
     row = 0
     for i in range(m):
@@ -158,6 +159,7 @@ def _absorb(S, b, v, share, L, z, inverse, P, h):
                 start += k + 1
             P[row + j] += share * ((1.0 if i == j else 0.0) - x) / v
         row += i + 1
+    return evidence
 
 
 @njit(cache=True, error_model="numpy")
@@ -313,9 +315,10 @@ def _draw_weights(labels, K, statistics, grid, s2, groups, work, uniform):
         P[:] = 0.0
         h[:] = 0.0
         for k in range(K):
-            log_odds[w] += log_evidence(group_S[k], group_b[k], vb, L, z)
             if va > 0:
-                _absorb(group_S[k], group_b[k], vb, 1.0, L, z, inverse, P, h)
+                log_odds[w] += _absorb(group_S[k], group_b[k], vb, 1.0, L, z, inverse, P, h)
+            else:
+                log_odds[w] += log_evidence(group_S[k], group_b[k], vb, L, z)
         if va > 0:
             log_odds[w] += log_evidence(P, h, va, L, z)
     return draw(log_odds, len(weights), uniform)
@@ -373,10 +376,11 @@ def _value(S, b, vb, x, total, x_variance, L, z):
 
 
 @njit(cache=True, error_model="numpy")
-def _leave(u, labels, K, agents, groups, vb, x_variance, L, z):
+def _leave(u, labels, K, agents, groups):
     """Take an agent out of its group; return how many groups are left, and which was its own.
 
-    A group that is empty then gives its number to the last one, and is called −2.
+    A group that is empty then gives its number to the last one, and is called −2. The evidence of
+    one that is not remains what it was with the agent.
     """
     S, b, x_precision, x_total = agents
     group_S, group_b, group_x, group_total, count, value = groups
@@ -389,9 +393,6 @@ def _leave(u, labels, K, agents, groups, vb, x_variance, L, z):
         group_b[old] -= b[u]
         group_x[old] -= x_precision[u]
         group_total[old] -= x_total[u]
-        value[old] = _value(
-            group_S[old], group_b[old], vb, group_x[old], group_total[old], x_variance, L, z
-        )
         return K, old
     K -= 1
     labels[u] = -1
@@ -427,37 +428,45 @@ def _join(u, g, labels, K, agents, groups, value):
 
 
 @njit(cache=True, error_model="numpy")
-def _collapsed_odds(
-    u, old, back, K, agents, groups, alpha, vb, x_variance, scratch, joined, log_odds
-):
+def _collapsed_odds(u, old, K, agents, groups, alpha, vb, x_variance, scratch, joined, log_odds):
     """Work out the log odds of K groups and of a new one for an agent that is in none of them.
 
     Args:
         u: The agent.
-        old: The group that it left, whose evidence with it is known, `back`; below 0 for none.
+        old: The group that it left; its evidence is that with the agent, and is mended here. Below
+            0 for none.
         joined: (K + 1,) made here: the evidence of each group with the agent.
         log_odds: (K + 1,) made here.
     """
     S, b, x_precision, x_total = agents
     group_S, group_b, group_x, group_total, count, value = groups
-    L, z, work, (both_S, both_b, both_total) = scratch
+    work, (both_S, both_b, both_total) = scratch
+    # a column for each group with the agent, for the one that it left without it, and for itself
     for i in range(S.shape[1]):
         for k in range(K):
             both_S[i, k] = group_S[k, i] + S[u, i]
+        both_S[i, K] = S[u, i]
     for i in range(b.shape[1]):
         for k in range(K):
             both_b[i, k] = group_b[k, i] + b[u, i]
-    log_evidences(both_S, both_b, vb, K, work, joined)
-    for k in range(K):
-        if x_variance > 0:
-            both_total[:] = group_total[k]
-            both_total += x_total[u]
-            both_x = group_x[k] + x_precision[u]
+        both_b[i, K] = b[u, i]
+    if old >= 0:
+        both_S[:, old], both_b[:, old] = group_S[old], group_b[old]
+    log_evidences(both_S, both_b, vb, K + 1, work, joined)
+    if x_variance > 0:
+        for k in range(K + 1):
+            both_x = 0.0 if k == old else x_precision[u]
+            both_total[:] = 0.0
+            if k != old:
+                both_total += x_total[u]
+            if k < K:
+                both_x += group_x[k]
+                both_total += group_total[k]
             joined[k] += _context_evidence(both_x, both_total, x_variance)
-        if k == old:
-            joined[k] = back
+    if old >= 0:
+        joined[old], value[old] = value[old], joined[old]
+    for k in range(K):
         log_odds[k] = np.log(count[k]) + joined[k] - value[k]
-    joined[K] = _value(S[u], b[u], vb, x_precision[u], x_total[u], x_variance, L, z)
     log_odds[K] = np.log(alpha) + joined[K]
 
 
@@ -499,7 +508,7 @@ def sample(
     work = L, z, np.empty(h), np.empty(h), np.empty(m)
     batch = np.empty((h, N + 1)), np.empty((m, N + 1)), np.empty((3, N + 1))
     both = np.empty((h, N + 1)), np.empty((m, N + 1)), np.empty(x_total.shape[1])
-    scratch = L, z, batch, both
+    scratch = batch, both
     mu, left = np.zeros(m), np.empty((N, m))
     joined, log_odds = np.empty(N + 1), np.empty(N + 1)
     places = np.empty(max(N, labels.max() + 1), np.int64)
@@ -531,10 +540,9 @@ def sample(
             u = me if turn == N else turn
             if turn < N and g[u] >= 0 and chance[3 + N + u] >= visit:
                 continue
-            back = value[g[u]] if g[u] >= 0 else 0.0
-            K, old = _leave(u, g, K, agents, groups, vb, x_variance, L, z)
+            K, old = _leave(u, g, K, agents, groups)
             _collapsed_odds(
-                u, old, back, K, agents, groups, alpha, vb, x_variance, scratch, joined, log_odds
+                u, old, K, agents, groups, alpha, vb, x_variance, scratch, joined, log_odds
             )
             if turn == N:
                 odds[one, : K + 1] = log_odds[: K + 1]
