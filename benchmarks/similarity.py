@@ -70,6 +70,12 @@ class Setting:
     text: str
 
 
+def ring(agents: int, neighbours: int) -> cb.Network:
+    """Join each agent of a circle to its nearest ones."""
+    steps = range(1, neighbours // 2 + 1)
+    return cb.Network.from_edges([(v, (v + k) % agents) for v in range(agents) for k in steps])
+
+
 def facebook(seed: int) -> cb.Network:
     """Take a connected sample of ego-facebook."""
     return load_network("ego-facebook", agents=200, seed=seed, data=NETWORKS)
@@ -94,6 +100,8 @@ SETTINGS = {
     "facebook200": Setting(facebook, 1, 6, "200 agents of ego-facebook, γ = 1"),
     "facebook200-4": Setting(facebook, 1, 4, "200 agents of ego-facebook, 4 clusters, γ = 1"),
     "path60": Setting(lambda seed: cb.Network.path(60), 5, 4, "path of 60, γ = 5"),
+    "complete10": Setting(lambda seed: cb.Network.complete(10), 1, 4, "ten agents, γ = 1"),
+    "ring60": Setting(lambda seed: ring(60, 12), 1, 4, "circle of 60, 12 neighbours each, γ = 1"),
 }
 
 

@@ -32,13 +32,15 @@ from coopbandits.engines import (
     continuum_engine,
     engine_for,
 )
+from coopbandits.engines.engine import AskChains, KnowsChains
 from coopbandits.engines.exchange import Exchange
-from coopbandits.errors import ParameterError, ShapeError
+from coopbandits.errors import ParameterError, ShapeError, StateError
 from coopbandits.network import Network, SparseRows, as_network
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Round
 from coopbandits.protocol.links import Links
+from coopbandits.similarity.chain_diagnostics import ChainDiagnostics
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -75,6 +77,7 @@ class Run:
             be worth from then on, for each pair of `sources`, (n,); `similarity(t)` reads it.
         contexts: (T, V, d) the chosen points, on a continuum, NaN where an agent was away; None on
             finite sets, where `actions` says it.
+        chains: What `diagnostics` asks; None if the policy has no Gibbs chains.
 
     Example:
         >>> problem = cb.problems.clustered_linear(cb.Network.path(4))
@@ -100,6 +103,7 @@ class Run:
     sources: SparseRows
     worth: tuple[tuple[int, Array], ...] = ()
     contexts: Array | None = None
+    chains: AskChains | None = None
 
     def __repr__(self) -> str:
         T, V = self.regret.shape
@@ -121,6 +125,26 @@ class Run:
     def regret_of(self, agent: int | str) -> Array:
         """Return the regret of one agent, by number or name, in each round: (T,)."""
         return self.regret[:, self.network.index(agent)]
+
+    def diagnostics(self, agent: int | str, sweeps: int = 200) -> ChainDiagnostics:
+        """Ask what an agent's Gibbs chains find in all that it had heard by its last decision.
+
+        Args:
+            agent: By number or name.
+            sweeps: How many the chains go on for, at least 4.
+
+        Example:
+            >>> problem = cb.problems.clustered_linear(cb.Network.path(4), seed=0)
+            >>> run = cb.play(problem, cb.EagerKernelUCB(cb.kernels.Linear()), rounds=3)
+            >>> run.diagnostics(1).agents.tolist()
+            [0, 1, 2]
+        """
+        if self.chains is None:
+            raise StateError(
+                "the policy of this run has no Gibbs chains to ask; expected one with "
+                "similarity=Evidence()"
+            )
+        return self.chains(self.network.index(agent), sweeps)
 
     @cached_property
     def listens(self) -> "BoolArray | csr_array":
@@ -255,6 +279,7 @@ def play(
         sources=sources,
         worth=tuple(worth),
         contexts=frozen(np.array(contexts)) if contexts else None,
+        chains=player.chains() if isinstance(player, KnowsChains) else None,
     )
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.errors import ParameterError, StateError
+from coopbandits.errors import NetworkError, ParameterError, StateError
 from coopbandits.similarity.chain_diagnostics import r_hat
 
 LINEAR = cb.kernels.Linear()
@@ -66,3 +66,33 @@ def test_agents_without_chains_say_so(rng):
         agent.diagnostics()
     with pytest.raises(ParameterError, match="sweeps must be"):
         agent_of(rng).diagnostics(sweeps=1)
+
+
+@pytest.mark.parametrize("engine", ["statistics", "exact", "sparse"])
+def test_a_run_finds_what_its_agents_find(engine):
+    """In every engine an agent's chains are asked from where its last decision left them."""
+    problem = cb.problems.clustered_linear(cb.Network.path(6), dim=3, clusters=[0, 1] * 3, seed=0)
+    policy = cb.EagerKernelUCB(cb.kernels.Linear(), ttl=2)
+    found = [
+        cb.play(problem, policy, rounds=9, seed=1, engine=one).diagnostics(2, sweeps=20)
+        for one in (engine, "messages")
+    ]
+    assert found[0].agents.tolist() == found[1].agents.tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(found[0].groups, found[1].groups)
+    for what in ("together", "noise", "population", "group", "own", "moved", "r_hat"):
+        np.testing.assert_allclose(getattr(found[0], what), getattr(found[1], what), atol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["statistics", "messages"])
+def test_runs_without_chains_say_so(engine):
+    problem = cb.problems.clustered_linear(cb.Network.path(3), seed=0)
+    policy = cb.EagerKernelUCB(cb.kernels.Linear(), similarity=problem.similarity)
+    for played, how in ((policy, engine), (cb.CLUB(), "auto")):
+        run = cb.play(problem, played, rounds=2, engine=how)
+        with pytest.raises(StateError, match="no Gibbs chains to ask; expected one with"):
+            run.diagnostics(0)
+    run = cb.play(problem, cb.EagerKernelUCB(cb.kernels.Linear()), rounds=2, engine=engine)
+    with pytest.raises(ParameterError, match="sweeps"):
+        run.diagnostics(0, sweeps=1)
+    with pytest.raises(NetworkError, match="agent 7 is not in this network"):
+        run.diagnostics(7)

@@ -68,8 +68,8 @@ from coopbandits.policy import Policy
 from coopbandits.protocol.digests import Digest, News
 from coopbandits.protocol.messages import LAST_ROUND, Message, Observation
 from coopbandits.similarity.chain_diagnostics import ChainDiagnostics
-from coopbandits.similarity.evidence import EvidenceLearner
 from coopbandits.similarity.mean_embedding import FrozenKernel
+from coopbandits.similarity.similarity import SamplesChains
 
 
 class Agent(AgentCore):
@@ -183,14 +183,13 @@ class Agent(AgentCore):
             (2,)
         """
         estimator = self._plan.estimator
-        if estimator is None or not isinstance(estimator.learner, EvidenceLearner):
+        if estimator is None or not isinstance(estimator.learner, SamplesChains):
             raise StateError(
                 f"{short(self.policy.similarity)} has no Gibbs chains to ask; expected a policy "
                 "with similarity=Evidence()"
             )
         if self._beliefs is None:
             raise StateError("the agent has learnt nothing yet, so there are no chains to ask")
-        sweeps = as_count(sweeps, "sweeps", least=4, most=100_000)
         return estimator.learner.diagnose(self._beliefs.views(), sweeps)
 
     def decide(self, contexts: object, *, learn: bool = True) -> Decision:

@@ -6,7 +6,8 @@ following are the same for all of them and done here.
 """
 
 from dataclasses import replace
-from typing import Protocol
+from functools import partial
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from coopbandits.act import (
     within,
 )
 from coopbandits.arrays import Array, BoolArray, IntArray, check_size
+from coopbandits.engines.engine import AskChains
 from coopbandits.features import Basis
 from coopbandits.forget import Forget, Window
 from coopbandits.gp.compositions import refusal
@@ -35,7 +37,9 @@ from coopbandits.policy import Plan, Policy, plan
 from coopbandits.problems.problem import Round
 from coopbandits.protocol.messages import message_size
 from coopbandits.similarity import Views
+from coopbandits.similarity.chain_diagnostics import ChainDiagnostics
 from coopbandits.similarity.mean_embedding import EmbeddingLearner
+from coopbandits.similarity.similarity import SamplesChains
 
 
 class Record:
@@ -182,6 +186,24 @@ class SimulatedBeliefs(Protocol):
         ...
 
 
+class AgentViews(Protocol):
+    """What K_z may be in the views of all agents."""
+
+    def of(self, agent: int, t: int, record: Record) -> Views:
+        """Return what one agent had heard by the decisions of round t, and its chains' labels."""
+        ...
+
+
+@runtime_checkable
+class EstimatesViews(Protocol):
+    """Beliefs under a K_z that may be estimated in each agent's view."""
+
+    @property
+    def views(self) -> AgentViews:
+        """What K_z may be in all views."""
+        ...
+
+
 class _Rngs(dict[int, np.random.Generator]):
     """The random numbers of each agent, made when they are first asked for."""
 
@@ -255,6 +277,16 @@ class ByLags:
     def similarity(self) -> Array:
         """Return what agents take others' news to be worth, for each pair of `listens`: (n,)."""
         return self._beliefs.similarity()
+
+    def chains(self) -> AskChains | None:
+        """Return what answers for the agents' Gibbs chains from now on, None without any."""
+        estimator, beliefs = self._plan.estimator, self._beliefs
+        if estimator is None or not isinstance(estimator.learner, SamplesChains):
+            return None
+        if not isinstance(beliefs, EstimatesViews) or not self._record.turns:
+            return None
+        t = self._record.turns[-1][0]
+        return partial(_diagnosed, estimator.learner, beliefs.views, t, self._record)
 
     def _asked(self, offer: Round) -> Array:
         """Return what beliefs are asked at: features, once a decision, or x̃."""
@@ -351,3 +383,10 @@ class ByLags:
             return starts + np.array([act.follow(*p) for p in zip(arms, offered, strict=True)])
         rows, real = offer.padded(followers)
         return starts + act.follow_each(arms, offer.contexts[rows], real)
+
+
+def _diagnosed(
+    learner: SamplesChains, views: AgentViews, t: int, record: Record, agent: int, sweeps: int
+) -> ChainDiagnostics:
+    """Ask the chains of one agent, from what it had heard by the decisions of round t."""
+    return learner.diagnose(views.of(agent, t, record), sweeps)

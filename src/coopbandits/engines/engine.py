@@ -1,5 +1,6 @@
 """What is an engine? It takes the decisions of all agents of a simulation."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, Self, runtime_checkable
 
@@ -9,6 +10,7 @@ from coopbandits.act import agent_rng
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.network import Network, SparseRows
 from coopbandits.problems.problem import Round
+from coopbandits.similarity.chain_diagnostics import ChainDiagnostics
 
 
 class Engine(Protocol):
@@ -52,6 +54,19 @@ class KnowsPropensities(Protocol):
     @property
     def propensities(self) -> Array:
         """(V,) of the last round; NaN where it is not known, or the agent was away."""
+        ...
+
+
+# (agent, sweeps) -> what its chains find
+AskChains = Callable[[int, int], ChainDiagnostics]
+
+
+@runtime_checkable
+class KnowsChains(Protocol):
+    """An engine whose agents may keep Gibbs chains."""
+
+    def chains(self) -> AskChains | None:
+        """Return what answers for the agents' Gibbs chains from now on, None without any."""
         ...
 
 

@@ -3,12 +3,14 @@
 A `Wire` carries the messages: sent, lost, late, delivered, as `protocol/links.py` says.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from coopbandits.agent import Agent
 from coopbandits.arrays import Array, BoolArray, IntArray
+from coopbandits.engines.engine import AskChains
 from coopbandits.network import Network
 from coopbandits.policy import Policy, plan
 from coopbandits.problems.continuum import ContinuumRound
@@ -17,6 +19,8 @@ from coopbandits.protocol.digests import Digest, News
 from coopbandits.protocol.links import Links
 from coopbandits.protocol.messages import Message
 from coopbandits.protocol.wire import Count, Wire
+from coopbandits.similarity.chain_diagnostics import ChainDiagnostics
+from coopbandits.similarity.similarity import SamplesChains
 
 
 class Exchange:
@@ -39,6 +43,8 @@ class Exchange:
             policy.agent(v, network, seed=seed) for v in range(len(network))
         ]
         self.listens = plan(policy, network).listens.sources
+        estimator = plan(policy, network).estimator
+        self._samples = estimator is not None and isinstance(estimator.learner, SamplesChains)
         self._read = Digest.from_bytes if policy.say.sums else Message.from_bytes
         self._in_turn = plan(policy, network).in_turn
         self._wire = Wire(links, network, seed=seed)
@@ -119,6 +125,10 @@ class Exchange:
         """Return what agents take others' news to be worth, for each pair of `listens`: (n,)."""
         return np.concatenate([agent.worth for agent in self._agents])
 
+    def chains(self) -> AskChains | None:
+        """Return what answers for the agents' Gibbs chains from now on, None without any."""
+        return partial(_diagnosed, self._agents) if self._samples else None
+
     def _tell(self, v: int, news: list[News]) -> None:
         """Send an agent's news to all who hear it; those of one who is away wait."""
         if not self._there[v]:
@@ -137,3 +147,7 @@ class Exchange:
         self._forgotten += self._agents[v].estimated + 1
         self._agents[v] = self._agents[v].restarted()
         self._onward = [(u, message) for u, message in self._onward if u != v]
+
+
+def _diagnosed(agents: Sequence[Agent], agent: int, sweeps: int) -> ChainDiagnostics:
+    return agents[agent].diagnostics(sweeps)

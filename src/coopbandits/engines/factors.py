@@ -181,6 +181,11 @@ class OwnPosteriors:
         """A number that grows whenever some agent's K_z is estimated again."""
         return self._views.refreshes
 
+    @property
+    def views(self) -> AllViews:
+        """What K_z may be in all views."""
+        return self._views
+
     def learn(self, t: int, record: Record) -> None:
         """Learn what has arrived by the decisions of round t."""
         due = set(self._views.refresh(t, record).tolist())

@@ -50,6 +50,11 @@ class LazyStatistics:
         """A number that grows whenever some agent's K_z is estimated again."""
         return self._views.refreshes
 
+    @property
+    def views(self) -> AllViews:
+        """What K_z may be in all views."""
+        return self._views
+
     def learn(self, t: int, record: Record) -> None:
         """Learn what each agent saw itself, or all that there is where it is so much more."""
         changed = self._views.refresh(t, record)

@@ -12,6 +12,7 @@ import numpy as np
 from coopbandits.act import draws
 from coopbandits.arrays import Array, BoolArray, IntArray
 from coopbandits.engines.by_lags import Record, last_rounds, rolling
+from coopbandits.errors import ParameterError
 from coopbandits.gp.intercept import OwnConstant
 from coopbandits.gp.mixture import Mixture
 from coopbandits.gp.posterior import Belief
@@ -19,6 +20,7 @@ from coopbandits.gp.statistics import log_product, unpacked
 from coopbandits.gp.weights import OwnPart, Weights
 from coopbandits.policy import Plan, Policy
 from coopbandits.problems.problem import Round
+from coopbandits.similarity import Views
 from coopbandits.similarity.hypotheses import Batch, Hypotheses, batches
 
 # So many cells views of about one width may have together, padding included.
@@ -90,6 +92,16 @@ class AllViews:
         self.refreshes += len(due)
         return due
 
+    def of(self, agent: int, t: int, record: Record) -> Views:
+        """Return what one agent had heard by the decisions of round t, and its chains' labels."""
+        for part in self.parts:
+            some = np.flatnonzero(part.who == agent)
+            if some.size:
+                hypotheses, lags = part.hypotheses, part.lags[some]
+                views = record.views(t, hypotheses.agents[some], lags, hypotheses.me[some])
+                return hypotheses.given(views, hypotheses.fitted_at[some], some)
+        raise ParameterError(f"there is no agent {agent}")
+
     def similarity(self) -> Array:
         """Return what agents take others' news to be worth, for each pair that listens: (n,)."""
         if self._plan.estimator is None:
@@ -136,6 +148,11 @@ class OwnStatistics:
     def refreshes(self) -> int:
         """A number that grows whenever some agent's K_z is estimated again."""
         return self._views.refreshes
+
+    @property
+    def views(self) -> AllViews:
+        """What K_z may be in all views."""
+        return self._views
 
     def learn(self, t: int, record: Record) -> None:
         """Learn what has arrived by the decisions of round t."""

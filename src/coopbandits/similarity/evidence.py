@@ -180,6 +180,7 @@ class EvidenceLearner:
 
     def diagnose(self, views: Views, sweeps: int) -> ChainDiagnostics:
         """Let the chains of a single view go on for so many sweeps, beside what is believed."""
+        sweeps = as_count(sweeps, "sweeps", least=4, most=100_000)
         swept = self._swept(views, self._read(views), sweeps, visit=1.0)
         if swept is None:
             raise StateError("nobody else has been heard from yet, so there are no chains to ask")

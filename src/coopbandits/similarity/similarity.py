@@ -33,6 +33,7 @@ from coopbandits.features import as_basis
 from coopbandits.gp.network_kernel import DenseKernel, NetworkKernel, dense
 from coopbandits.kernels import Kernel
 from coopbandits.network import Network, as_network
+from coopbandits.similarity.chain_diagnostics import ChainDiagnostics
 from coopbandits.similarity.loadings import Loadings
 
 REFRESH = ("every round", "growing", "frozen")
@@ -240,6 +241,15 @@ class Learner(Protocol):
 
     def estimate(self, views: Views) -> Loadings:
         """Learn K_z from what was heard, in each view by itself."""
+        ...
+
+
+@runtime_checkable
+class SamplesChains(Protocol):
+    """An estimator of K_z by Gibbs chains, which can be asked what they find."""
+
+    def diagnose(self, views: Views, sweeps: int) -> ChainDiagnostics:
+        """Let the chains of a single view go on for so many sweeps, beside what is believed."""
         ...
 
 
