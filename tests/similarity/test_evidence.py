@@ -206,17 +206,85 @@ def test_the_names_of_agents_change_what_is_drawn_and_not_what_is_believed(rng):
 
 
 def test_chains_go_on_from_their_labels(rng):
-    learner = learner_of(Evidence(chains=3), 6)
-    views = view(learner, linear_samples(rng, tasks(rng, 2)[np.arange(6) % 2], n=30), me=0)
-    first = learner.estimate(views)
-    assert first.state.shape == (1, 6, 3)
-    assert (first.state >= 0).all()
-    # no agent but the asking one is visited: labels stay, whatever the random numbers
-    later = replace(views, known=views.known + 1, before=views.known + 1, state=first.state)
-    rare = replace(learner, similarity=Evidence(chains=3, seed=5))
-    kept = rare.estimate(later).state
-    changed = (kept != first.state).mean()
-    assert changed < 0.5
+    """With nothing new few agents are visited: even labels that the data refute mostly stay."""
+    learner = learner_of(Evidence(chains=3), 40)
+    views = view(learner, linear_samples(rng, tasks(rng, 2)[np.arange(40) % 2], n=30), me=0)
+    first = learner.estimate(views).state
+    assert first.shape == (1, 40, 3)
+    assert (first[0] == first[0, 0])[::2].mean() > 0.9  # from nothing: one task, one group
+    wrong = np.repeat((np.arange(40) // 20)[None, :, None], 3, axis=2)
+    later = replace(views, known=views.known + 1, before=views.known + 1, state=wrong)
+    after = learner.estimate(later).state[0]
+    stayed = np.mean([[one[u] == np.bincount(one[:20]).argmax() for u in range(20)]
+                      for one in after.T])  # fmt: skip
+    assert stayed > 0.6
+
+
+def test_each_estimate_of_each_agent_has_random_numbers_of_its_own(rng):
+    learner = learner_of(Evidence(), 4)
+    views = view(learner, linear_samples(rng, tasks(rng, 1)[[0] * 4], n=3), me=0)
+    others = [
+        (learner, views),
+        (replace(learner, similarity=Evidence(seed=1)), views),
+        (learner, replace(views, known=views.known + 1)),
+        (learner, view(learner, linear_samples(rng, tasks(rng, 1)[[0] * 4], n=3), me=1)),
+    ]
+    assert len({one._rng(given).random() for one, given in others}) == 4
+    assert learner._rng(views).random() == learner._rng(views).random()
+
+
+def test_who_is_no_longer_heard_of_has_no_group(rng):
+    learner = learner_of(Evidence(), 5)
+    views = view(learner, linear_samples(rng, tasks(rng, 1)[[0] * 5], n=3), me=0)
+    heard = views.heard.copy()
+    heard[0, 4] = False
+    gone = replace(views, heard=heard, state=np.zeros((1, 5, 4), dtype=np.int64))
+    state = learner.estimate(gone).state[0]
+    assert (state[4] == -1).all()
+    assert (state[:4] >= 0).all()
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 4.0])
+def test_rewards_that_never_vary_do_not_say_that_there_is_no_noise(rng, shift):
+    """Clicks that were all 0 and ratings that were all 4 are the same beside an own constant."""
+    X, found = rng.normal(size=(6, 12, 3)), []
+    y = X @ rng.normal(size=3) + 0.5 * rng.normal(size=(6, 12))
+    y[4:] = 0.0
+    policy = cb.EagerKernelUCB(Linear(), similarity=Evidence(), intercept=500.0)
+    for me in (0, 5):
+        agent = policy.agent(me, cb.Network.complete(6))
+        for t in range(12):
+            for u in range(6):
+                agent.observe(X[u, t], y[u, t] + shift, origin=u)
+        agent.decide(np.eye(3))
+        found.append(agent.diagnostics(sweeps=4).noise)
+    assert (np.array(found) > 0.2).all()
+    assert (np.array(found) < 1.5).all()
+
+
+@pytest.mark.parametrize("contexts", [True, False])
+def test_one_peer_with_wide_contexts_does_not_mislead_the_others(contexts):
+    """All differ, and contexts of one of twelve are a hundred times as wide."""
+    V, T, K, d = 12, 60, 8, 6
+    ours, alone = [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        theta = rng.normal(size=(V, d))
+        theta /= np.linalg.norm(theta, axis=1, keepdims=True)
+        X = 0.3 * rng.normal(size=(V, d))[None, :, None] + rng.normal(size=(T, V, K, d)) / d**0.5
+        X[:, 11] *= 100.0
+        expected = np.einsum("tvkd,vd->tvk", X, theta)
+        expected[:, 11] /= 100.0
+        rewards = expected + 0.3 * rng.normal(size=expected.shape)
+        problem = cb.problems.table(cb.Network.complete(V), X, rewards, expected=expected)
+        for similarity, found in (
+            (Evidence(contexts=contexts), ours),
+            (cb.similarity.Alone(), alone),
+        ):
+            policy = cb.EagerKernelUCB(Linear(), similarity=similarity, eta=0.3)
+            run = cb.play(problem, policy, rounds=T, engine="statistics")
+            found.append(run.regret[:, :11].sum(axis=0).mean())
+    assert np.mean(ours) < 1.2 * np.mean(alone)
 
 
 def test_a_message_carries_the_mean_of_what_was_offered(rng):

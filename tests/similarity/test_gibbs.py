@@ -89,7 +89,7 @@ def swept(rng, S, b, labels, *, me=0, visit=1.0, sweeps=1, laws=None):
         given = s, Q, p, np.arange(N), one, c * S2
         gibbs.without_own_parts(*given, packed[k], left[k], own[k])
     n = C * sweeps
-    samples, odds, facts = np.empty((n, N), dtype=np.int64), np.zeros((n, N + 1)), np.empty((n, 7))
+    samples, odds, facts = np.empty((n, N), dtype=np.int64), np.zeros((n, N + 1)), np.empty((n, 6))
     precision, total, between = laws or (np.zeros(N), np.zeros((N, M)), 0.0)
     gibbs.sample(
         (packed, left, own, precision, total), (WEIGHTS, _OWN_OF, _PRIOR), S2,
@@ -130,7 +130,9 @@ def test_own_parts_are_integrated_out_as_in_statistics(rng):
     s, Q = np.linalg.eigh(S)
     p, v = np.einsum("uij,ui->uj", Q, b), 0.6
     packed, left, own = np.empty((4, 3)), np.empty((4, M)), np.empty(4)
-    gibbs.without_own_parts(s, Q, p, np.arange(4), np.ones(4), v, packed, left, own)
+    w = np.array([1.0, 0.2, 30.0, 4.0])  # precision of each agent's rewards
+    gibbs.without_own_parts(s, Q, p, np.arange(4), w, v, packed, left, own)
+    S, b = w[:, None, None] * S, w[:, None] * b
     shared, logdet = Statistics(np.ones(4), np.zeros(4), b, S).shared(np.full(4, v))
     np.testing.assert_allclose(packed, shared.S[:, *LOWER], atol=1e-12)
     np.testing.assert_allclose(left, shared.b, atol=1e-12)
@@ -174,6 +176,43 @@ def test_chains_visit_partitions_and_weights_as_often_as_bayes_says(rng, N, visi
     assert 0.5 * np.abs(counts.sum(axis=1) - exact.sum(axis=1)).sum() < 0.03
     assert 0.5 * np.abs(counts.sum(axis=0) - exact.sum(axis=0)).sum() < 0.03
     assert exact.sum(axis=1).max() < 0.9  # the data leave it open
+
+
+def test_contexts_and_concentrations_are_drawn_as_bayes_says(rng):
+    """Partition, grid of shares, α and whether contexts follow groups, all enumerated at once."""
+    N, between = 4, 0.8
+    S, b = statistics(rng, rng.normal(size=(2, M))[np.arange(N) % 2], n=2, noise=1.0)
+    precision = np.array([2.0, 3.0, 1.0, 4.0])
+    means = np.sqrt(between) * rng.normal(size=(N, M))
+    means[2] = means[0] + 0.3
+
+    def of_contexts(labels, follow):
+        """Log density of mean contexts, their centres N(0, τ²I) shared by groups or by nobody."""
+        shared = np.equal.outer(labels, labels) if follow else np.eye(N)
+        K = np.diag(1 / precision) + between * shared
+        fit = np.einsum("um,um->", means, np.linalg.solve(K, means))
+        return -0.5 * (fit + M * np.linalg.slogdet(K)[1])
+
+    alphas, ways = gibbs.concentrations(N), partitions(N)
+    exact = np.zeros((len(ways), len(WEIGHTS), len(alphas), 2))
+    for i, labels in enumerate(map(np.array, ways)):
+        of_rewards = [joint_log_density(labels, S, b, w) for w in WEIGHTS] + _PRIOR
+        exact[i] += of_rewards[:, None, None]
+        exact[i] += np.array([log_crp(labels, alpha) for alpha in alphas])[:, None]
+        exact[i] += [of_contexts(labels, follow) for follow in (False, True)]
+    exact = np.exp(exact - exact.max())
+    exact /= exact.sum()
+    labels, laws = np.full((4, N), -1), (precision, precision[:, None] * means, between)
+    swept(rng, S, b, labels, sweeps=200, laws=laws)  # burn-in
+    samples, _, facts = swept(rng, S, b, labels, visit=0.5, sweeps=12_000, me=2, laws=laws)
+    place, counts = {one: k for k, one in enumerate(ways)}, np.zeros_like(exact)
+    for one, fact in zip(samples, facts.astype(int), strict=True):
+        counts[place[canonical(one)], fact[0], fact[1], fact[2]] += 1
+    counts /= counts.sum()
+    for others in ((1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2), (1, 2)):
+        off = np.abs(counts.sum(axis=others) - exact.sum(axis=others)).sum()
+        assert 0.5 * off < 0.03
+    assert 0.05 < exact[..., 1].sum() < 0.95  # the data leave it open
 
 
 def test_the_odds_of_the_asking_agent_are_those_of_bayes(rng):

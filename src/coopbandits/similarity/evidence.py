@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from coopbandits.arrays import Array, IntArray, as_count, as_flag
+from coopbandits.arrays import Array, BoolArray, IntArray, as_count, as_flag
 from coopbandits.errors import StateError
 from coopbandits.features import Basis, Exact, Fourier, exact_or
 from coopbandits.gp.intercept import Intercept, as_statistics, summarised
@@ -29,7 +29,7 @@ from coopbandits.network import Network
 from coopbandits.similarity.chain_diagnostics import ChainDiagnostics, diagnosed
 from coopbandits.similarity.context_laws import context_laws
 from coopbandits.similarity.loadings import Loadings
-from coopbandits.similarity.partition_kernels import partition_kernels
+from coopbandits.similarity.partition_kernels import MOST_HYPOTHESES, partition_kernels
 from coopbandits.similarity.similarity import Views, settle
 
 # The grid of (a, b, c), with b > 0: at b = 0 labels would drift to their prior. Population shares a
@@ -47,6 +47,8 @@ _VISITS, _LEAST_VISITS = 10.0, 0.1
 _SWEEPS = 2
 # Kernels without a finite basis go through so many leading features.
 _LEADING = 12
+# Sums of squares that differ by less than this, relative to them, differ by rounding.
+_ROUNDING = 1e-9
 # Rewards of others count in the asking agent's noise units, by factors in between; whoever is
 # noisier is a stranger.
 _SCALES = 1e-4, 1e2
@@ -112,7 +114,8 @@ class _Swept(NamedTuple):
         labels: (C, n) of the chains.
         samples: (C·sweeps, n) labels after each sweep.
         odds: (C·sweeps, n + 1) as `gibbs.sample` says.
-        facts: (C·sweeps, 7) as `gibbs.sample` says.
+        facts: (C·sweeps, 6) as `gibbs.sample` says.
+        information: (C·sweeps, n) trace of each agent's S̃ under the sample's c.
     """
 
     columns: IntArray
@@ -122,6 +125,7 @@ class _Swept(NamedTuple):
     samples: IntArray
     odds: Array
     facts: Array
+    information: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +143,8 @@ class EvidenceLearner:
 
     @property
     def hypotheses(self) -> int:
-        """How many K_z are returned for a view, at most: each is as likely as 1%."""
-        return 100
+        """How many K_z are returned for a view, at most."""
+        return MOST_HYPOTHESES
 
     @property
     def parts(self) -> int:
@@ -206,11 +210,13 @@ class EvidenceLearner:
             one, ones = np.zeros(1, dtype=np.int64), np.ones((1, N))
             return Loadings(np.zeros((1, N, 1)), ones, one, np.ones(1), ones, self._state(views))
         state, columns = self._state(views), swept.columns
+        # who is no longer heard of has no group; the others' may have other numbers by now
+        state[0, ~np.isin(np.arange(N), columns)] = -1
         # chains start once it is known how much contexts vary within agents
         if not self.similarity.contexts or table.n[views.index[0, columns]].max() > 1:
             state[0, columns] = swept.labels.T
         loading, own_part, weight = partition_kernels(
-            swept.samples, swept.me, swept.odds, swept.facts, WEIGHTS
+            swept.samples, swept.me, swept.odds, swept.facts, swept.information, WEIGHTS
         )
         ratio = np.sqrt(swept.level[swept.me] / swept.level)
         scale = np.clip(ratio, *_SCALES)
@@ -243,10 +249,11 @@ class EvidenceLearner:
         n, me = len(columns), int(np.searchsorted(columns, me))
         index = views.index[0, columns]
         (s, Q, p), rows = self._spectrum(table, index)
-        q, count = (table.q, table.n) if rows is index else (table.q[index], table.n[index])
+        given = table.q, table.n, self._tells(views)
+        q, count, tells = given if rows is index else (each[index] for each in given)
         m = s.shape[1]
         heard = rows if rewarded else np.delete(rows, me)
-        level, s2 = noise_levels(s, p, q, count, heard, me if rewarded else -1)
+        level, s2 = noise_levels(s, p, q, count, tells, heard, me if rewarded else -1)
         if not rewarded:
             level = np.insert(level, me, np.exp(np.log(level).mean()))
         if self.similarity.noise is not None:
@@ -258,14 +265,25 @@ class EvidenceLearner:
         labels = np.ascontiguousarray(self._state(views)[0, columns].T)
         size, rng = len(labels) * sweeps, self._rng(views)
         samples, odds = np.empty((size, n), dtype=np.int64), np.empty((size, n + 1))
-        facts = np.empty((size, 7))
+        facts = np.empty((size, 6))
         precision, total, between = self._laws(views, table.n[index], index, m)
         gibbs.sample(
             (S, b, own, precision, total), (WEIGHTS, _OWN_OF, _PRIOR), s2,
             gibbs.concentrations(n), between, labels, me, visit,
             rng.random((size, 3 + 2 * n)), rng.standard_normal((size, m)), samples, odds, facts,
         )  # fmt: skip
-        return _Swept(columns, me, level, labels, samples, odds, facts)
+        diagonal = np.cumsum(np.arange(1, m + 1)) - 1
+        information = S[:, :, diagonal].sum(axis=2)[_OWN_OF[facts[:, 0].astype(np.int64)]]
+        return _Swept(columns, me, level, labels, samples, odds, facts, information)
+
+    def _tells(self, views: Views) -> BoolArray:
+        """Tell whose rewards varied at all, beside their own constants: (P,)."""
+        m = self._features(views.table.shape[1])
+        if self.intercept is None:
+            return np.asarray(Statistics.of(views.table, m).q > 0)
+        raw = Statistics.of(views.table[:, : Statistics.width(m + 1)], m + 1)
+        spread = raw.q - raw.b[:, m] ** 2 / np.where(raw.n > 0, raw.n, 1.0)
+        return np.asarray(spread > _ROUNDING * raw.q)
 
     def _spectrum(self, table: Statistics, index: IntArray) -> tuple[Spectrum, IntArray]:
         """Return spectra, and which each agent has; of leading features for other kernels."""

@@ -492,8 +492,8 @@ def sample(
         normals: (n, m).
         samples: (n, N) made here: the labels after each sweep.
         odds: (n, N + 1) made here: log odds of each group without `me`, then of being alone.
-        facts: (n, 7) made here: point of the grid, point of α, whether contexts follow groups, how
-            many groups without `me`, how many agents were visited, how many moved, log joint.
+        facts: (n, 6) made here: point of the grid, point of α, whether contexts follow groups, how
+            many groups without `me`, how many agents were visited, how many moved.
     """
     S, b, _, x_precision, x_total = statistics
     weights, own_of, _ = grid
@@ -503,7 +503,7 @@ def sample(
         np.empty((N + 1, h)), np.empty((N + 1, m)), np.empty(N + 1),
         np.empty((N + 1, x_total.shape[1])), np.empty(N + 1, np.int64), np.empty(N + 1),
     )  # fmt: skip
-    count, value = groups[4], groups[5]
+    value = groups[5]
     L, z = np.empty(h), np.empty(m)
     work = L, z, np.empty(h), np.empty(h), np.empty(m)
     batch = np.empty((h, N + 1)), np.empty((m, N + 1)), np.empty((3, N + 1))
@@ -554,11 +554,8 @@ def sample(
                 visited += 1
                 moved += new != old and not (new == K and old == -2)
             K = _join(u, new, g, K, agents, groups, joined[new])
-        joint = K * np.log(alpha) + lgamma(alpha) - lgamma(alpha + N)
-        for k in range(K):
-            joint += value[k] + lgamma(count[k])
         facts[one, 0], facts[one, 1], facts[one, 2] = which, which_alpha, follow
-        facts[one, 4], facts[one, 5], facts[one, 6] = visited, moved, joint
+        facts[one, 4], facts[one, 5] = visited, moved
         samples[one] = g
 
 

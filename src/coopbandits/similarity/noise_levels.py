@@ -11,8 +11,8 @@ So a few observations of one agent are read in the light of all others', and no 
 level of all: with one common level, or levels shrunk to one common mean, a few noisy agents would
 make the quiet ones' rewards look like noise. s² is common, that of greatest evidence.
 
-Levels and s² are powers of √e, whatever the rewards' scale; a view uses those around its own
-mean squares.
+Levels and s² are powers of √e, whatever the rewards' scale; a view uses those around the asking
+agent's own mean squares of rewards and features, or the medians of all before it has any.
 """
 
 import numpy as np
@@ -78,7 +78,7 @@ def _histogram(likelihood, base):
 
 
 @njit(cache=True, error_model="numpy")
-def noise_levels(s, p, q, n, rows, me):
+def noise_levels(s, p, q, n, tells, rows, me):
     """Return σ_u² of each agent of a view, and s²: (N,), ().
 
     Args:
@@ -86,22 +86,24 @@ def noise_levels(s, p, q, n, rows, me):
         p: (P, m) Qᵀb.
         q: (P,) Σy².
         n: (P,) how many observations.
+        tells: (P,) whether rewards varied at all: those that were all 0, or all the same beside a
+            constant of one's own, do not say how noisy they are.
         rows: (N,) which of the P each agent is.
         me: The asking agent, whose own scale counts once it has some observations; −1 for none.
     """
     N = len(rows)
     mean_square = np.maximum(q[rows], 0.0) / np.where(n[rows] > 0, n[rows], 1.0)
     largest = max(np.max(mean_square), _TINY)
-    # rewards that were 0 so far do not say how noisy they are
-    tells = q[rows] > 0
-    middle = max(np.median(mean_square[tells]), _TINY) if tells.any() else _TINY
-    if me >= 0 and n[rows[me]] >= _ENOUGH and tells[me]:
-        middle = max(mean_square[me], _TINY)
-    size, observed = 0.0, 0.0  # mean |φ|²
+    sizes = np.empty(N)  # mean |φ|²
     for u in range(N):
-        size += s[rows[u]].sum()
-        observed += n[rows[u]]
-    size = max(size / max(observed, 1.0), _TINY)
+        sizes[u] = s[rows[u]].sum() / max(n[rows[u]], _TINY)
+    telling = tells[rows]
+    middle, size = _TINY, max(np.median(sizes), _TINY)
+    if telling.any():
+        middle = max(np.median(mean_square[telling]), _TINY)
+        size = max(np.median(sizes[telling]), _TINY)
+    if me >= 0 and n[rows[me]] >= _ENOUGH and telling[me]:
+        middle, size = max(mean_square[me], _TINY), max(sizes[me], _TINY)
     low = int(np.floor(np.log(_LEAST * middle) / STEP))
     high = max(low + 1, int(np.ceil(np.log(_MOST * largest) / STEP)))
     weakest = int(np.floor(np.log(_WEAKEST * middle / size) / STEP))
@@ -119,7 +121,7 @@ def noise_levels(s, p, q, n, rows, me):
         for u in range(N):
             r = rows[u]
             for j in range(J):
-                if not tells[u]:
+                if not telling[u]:
                     likelihood[u, j] = 0.0
                     continue
                 k = weakest + 2 * i - (low + j) - first
