@@ -1,14 +1,12 @@
 """The sampler against exact enumeration, and by Geweke's joint-distribution test."""
 
-from itertools import product
-from math import lgamma
-
 import numpy as np
 import pytest
 
 from coopbandits.gp.statistics import Statistics
 from coopbandits.similarity import gibbs
 from coopbandits.similarity.evidence import _OWN, _OWN_OF, _PRIOR, WEIGHTS
+from reference.partitions import log_crp, partitions
 
 M, S2 = 2, 0.7
 LOWER = np.tril_indices(M)
@@ -26,16 +24,6 @@ def dense_log_evidence(S, b, v):
     return 0.5 * v * b @ np.linalg.solve(whole, b) - 0.5 * np.linalg.slogdet(whole)[1]
 
 
-def partitions(n):
-    """All partitions of n agents, as labels numbered by first agents."""
-    found = []
-    for labels in product(range(n), repeat=n):
-        first = list(dict.fromkeys(labels))
-        if first == sorted(first) and first == list(range(len(first))):
-            found.append(labels)
-    return found
-
-
 def joint_log_density(labels, S, b, weights):
     """log p(y | labels, a, b, c) by one dense Gaussian over all agents' weights."""
     a, group, own = weights
@@ -49,16 +37,6 @@ def joint_log_density(labels, S, b, weights):
     h = b.reshape(-1)
     whole = np.eye(N * M) + prior @ precision
     return 0.5 * h @ np.linalg.solve(whole, prior @ h) - 0.5 * np.linalg.slogdet(whole)[1]
-
-
-def log_crp(labels, alpha):
-    sizes = np.bincount(labels)
-    return (
-        len(sizes) * np.log(alpha)
-        + lgamma(alpha)
-        - lgamma(alpha + len(labels))
-        + sum(lgamma(k) for k in sizes)
-    )
 
 
 def exact_posterior(S, b, alphas):
