@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,7 @@ class Run:
     sources: SparseRows
     worth: tuple[tuple[int, Array], ...] = ()
     contexts: Array | None = None
-    chains: AskChains | None = None
+    chains: AskChains | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         T, V = self.regret.shape
