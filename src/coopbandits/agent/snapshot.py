@@ -69,13 +69,13 @@ _MAGIC = b"CBa"
 _VERSION = 5
 _PREFIX = struct.Struct("<3sBI")
 _DTYPES = ("<f8", "<i8")
-_NO_FIT = "its arrays do not fit each other"
+NO_FIT = "its arrays do not fit each other"
 # More observations nobody has made.
 _MOST_KNOWN = 2**62
 # A decision expires once so many more were taken, unless an agent is told otherwise.
 EXPIRE = 10_000
 # What contents that make no sense may raise, wherever they are used.
-_SENSELESS = (
+SENSELESS = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -133,7 +133,7 @@ def unpack(data: bytes) -> tuple[int, dict[str, Any], Arrays]:
                 raise ValueError(f"the array {name!r} holds NaN or infinity")
         if offset != len(data) - 4:
             raise ValueError("there is more than the header lists")
-    except _SENSELESS as error:
+    except SENSELESS as error:
         raise _senseless(error) from error
     return version, header, arrays
 
@@ -172,12 +172,12 @@ def _contents(agent: "Agent") -> tuple[dict[str, Any], Arrays]:
         known = [one for _, one in beliefs.sources.held]
         unfolded = [*beliefs.unfolded]
     arrays = {
-        **_laid_out("known", known),
-        **_laid_out("unfolded", unfolded),
-        **_laid_out("waiting", inbox.observations),
-        **_laid_out("arm", [] if agent._arm is None else [agent._arm]),
-        **_laid_out("held", [] if outbox is None else outbox.held),
-        **_laid_out("open", [Observation(agent.agent, i, x, 0.0, k) for i, (x, k) in opened]),
+        **laid_out_list("known", known),
+        **laid_out_list("unfolded", unfolded),
+        **laid_out_list("waiting", inbox.observations),
+        **laid_out_list("arm", [] if agent._arm is None else [agent._arm]),
+        **laid_out_list("held", [] if outbox is None else outbox.held),
+        **laid_out_list("open", [Observation(agent.agent, i, x, 0.0, k) for i, (x, k) in opened]),
         **_seen(agent),
         "sample": agent._attachments.sample,
         **({} if beliefs is None else beliefs.stored()),
@@ -196,10 +196,10 @@ def restored(data: bytes, policy: Policy, network: Network) -> "Agent":
         if version == 1:
             header, arrays, lists = upgraded(agent, header, arrays)
             for name, listed in lists.items():
-                arrays |= _laid_out(name, listed)
+                arrays |= laid_out_list(name, listed)
         with np.errstate(all="ignore"):
             _refill(agent, header, arrays)
-    except _SENSELESS as error:
+    except SENSELESS as error:
         raise _senseless(error) from error
     return agent
 
@@ -215,19 +215,19 @@ def _refill(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
     agent._arm_came = as_count(header["arm_came"], "arm_came", least=0, most=LAST_ROUND)
     if header["dim"] is not None:
         inbox.settle(as_count(header["dim"], "dim"))
-    for one in _read(agent, "waiting", arrays):
+    for one in read_list(agent, "waiting", arrays):
         inbox.add(one)
-    agent._arm = next(iter(_read(agent, "arm", arrays)), None)
+    agent._arm = next(iter(read_list(agent, "arm", arrays)), None)
     agent._open = {
         as_count(one.round, "a decision's id", most=agent._round): (one.context, one.attached)
-        for one in _read(agent, "open", arrays)
+        for one in read_list(agent, "open", arrays)
     }
     agent.expire = as_count(header.get("expire", EXPIRE), "expire")
     _see_again(agent, arrays)
     agent._attachments = Attachments(agent._plan, sample=_sample(agent, arrays["sample"]))
     if outbox is not None:
         outbox.before = as_count(header["before"], "before", least=0, most=LAST_ROUND)
-        outbox.held = _read(agent, "held", arrays)
+        outbox.held = read_list(agent, "held", arrays)
         _take_back(agent, outbox, arrays)
     fitted_at = as_count(header["fitted_at"], "fitted_at", least=0, most=LAST_ROUND)
     if "blocks" in arrays or "sums" in arrays:
@@ -242,18 +242,18 @@ def _refill(agent: "Agent", header: dict[str, Any], arrays: Arrays) -> None:
 
 def _replay(agent: "Agent", beliefs: FactorBeliefs, arrays: Arrays, fitted_at: int) -> None:
     """Let beliefs learn what they had learnt, in the same batches."""
-    known = _read(agent, "known", arrays)
+    known = read_list(agent, "known", arrays)
     if isinstance(agent.policy.forget, Window):
         _resume_window(agent, beliefs, arrays, known, fitted_at)
         return
     blocks = tuple(as_count(size, "a batch") for size in arrays["blocks"].tolist())
     estimates = agent._plan.estimates
     if sum(blocks) != len(known) or (estimates and blocks[:1] != (fitted_at,) and fitted_at):
-        raise ValueError(_NO_FIT)
+        raise ValueError(NO_FIT)
     hypotheses = None
     if estimates and "U" in arrays:
-        at = _places(beliefs.hypotheses, arrays)
-        hypotheses = _hypotheses(agent, beliefs.hypotheses, arrays, at, fitted_at)
+        at = places_of(beliefs.hypotheses, arrays)
+        hypotheses = hypotheses_of(agent, beliefs.hypotheses, arrays, at, fitted_at)
     beliefs.replay(known, blocks, fitted_at if estimates else 0, hypotheses)
 
 
@@ -263,7 +263,7 @@ def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_a
     sources = beliefs.sources
     counted = sums[:, 0].astype(np.int64) if sums.ndim == 2 else np.zeros(0, dtype=np.int64)
     learnt = arrays.get("learnt", np.stack([counted, 0 * counted, 0 * counted]))
-    at = _places(empty, arrays)
+    at = places_of(empty, arrays)
     known = empty.agents[0, at]
     if (
         sums.shape != (len(known), sources.sums.shape[1])
@@ -273,22 +273,45 @@ def _resume(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays, fitted_a
         or (learnt[0] > MOST_COUNTED).any()
         or np.abs(summaries).max(initial=0.0) > LARGEST_SUM
     ):
-        raise ValueError(_NO_FIT)
+        raise ValueError(NO_FIT)
     for origin, row in zip(known.tolist(), sums, strict=True):
-        if row.any():
-            digest = checked(Digest(int(row[0]), int(origin), packed(row), np.empty(0), 1))
-            m = beliefs.features if agent.policy.constants is None else beliefs.features + 1
-            scale = float(agent._plan.prior.K_z.own(np.array([origin]))[0])
-            sound(digest, m=m, p=0, ridge=agent.policy.ridge, scale=scale, largest=np.inf)
+        _check_row(agent, beliefs, origin, row)
     # who joined since has told nothing, and is on its own
     sources.sums[at], sources.summaries[at] = sums, summaries
     N = empty.agents.shape[1]
     counts, newest, came = np.zeros((3, N), dtype=np.int64)
     counts[at], newest[at], came[at] = learnt
-    held = [(int(beliefs.place(one.origin)), one) for one in _read(agent, "known", arrays)]
+    held = [(int(beliefs.place(one.origin)), one) for one in read_list(agent, "known", arrays)]
     beliefs.sources = replace(sources, learnt=counts, newest=newest, came=came, held=tuple(held))
-    beliefs.hypotheses = _hypotheses(agent, empty, arrays, at, fitted_at)
+    beliefs.hypotheses = hypotheses_of(agent, empty, arrays, at, fitted_at)
     _believe_again(agent, beliefs, arrays)
+
+
+def _check_row(agent: "Agent", beliefs: StatisticsBeliefs, origin: int, row: Array) -> None:
+    """Refuse statistics of an origin that no observations can have."""
+    if row.any():
+        digest = checked(Digest(int(row[0]), int(origin), packed(row), np.empty(0), 1))
+        m = beliefs.features if agent.policy.constants is None else beliefs.features + 1
+        scale = float(agent._plan.prior.K_z.own(np.array([origin]))[0])
+        sound(digest, m=m, p=0, ridge=agent.policy.ridge, scale=scale, largest=np.inf)
+
+
+def check_sums(
+    agent: "Agent", origin: int, sums: Array, summaries: Array, counted: IntArray, empty: SourceSums
+) -> None:
+    """Refuse sums of a single source that no observations can have: (·,), (p,), (2,)."""
+    beliefs = agent._believing()
+    assert isinstance(beliefs, StatisticsBeliefs)
+    if (
+        sums.shape != empty.sums.shape[1:]
+        or summaries.shape != empty.summaries.shape[1:]
+        or counted.shape != (2,)
+        or (counted < 0).any()
+        or counted[0] > MOST_COUNTED
+        or np.abs(summaries).max(initial=0.0) > LARGEST_SUM
+    ):
+        raise ValueError(NO_FIT)
+    _check_row(agent, beliefs, origin, sums)
 
 
 def _believe_again(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays) -> None:
@@ -299,9 +322,9 @@ def _believe_again(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays) -
     mean, covariance = arrays["posterior_mean"], arrays["posterior_covariance"]
     facts, (M,) = arrays["posterior_facts"], beliefs.posterior.mean.shape
     if mean.shape != (M,) or covariance.shape != (M, M) or facts.shape != (4,):
-        raise ValueError(_NO_FIT)
+        raise ValueError(NO_FIT)
     logdet, count, stale, as_of = facts.tolist()
-    unfolded = _read(agent, "unfolded", arrays)
+    unfolded = read_list(agent, "unfolded", arrays)
     largest = max(np.abs(covariance).max(), 1.0)
     if (
         not 0 <= logdet <= LARGEST
@@ -313,7 +336,7 @@ def _believe_again(agent: "Agent", beliefs: StatisticsBeliefs, arrays: Arrays) -
         or not as_of.is_integer()
         or not count.is_integer()
     ):
-        raise ValueError(_NO_FIT)
+        raise ValueError(NO_FIT)
     count = as_count(int(count), "how many observations", least=0, most=LAST_ROUND)
     beliefs.posterior = LinearPosterior(mean, covariance, logdet, count)
     beliefs.as_of = as_count(int(as_of), "as_of", least=0, most=agent._round)
@@ -338,14 +361,14 @@ def _resume_window(
     }
     learnt = as_count(int(arrays["known"][0]), "how many", least=len(known), most=_MOST_KNOWN)
     if {one.origin for one in known} - set(clock):
-        raise ValueError(_NO_FIT)
+        raise ValueError(NO_FIT)
     hypotheses = empty
     if agent._plan.estimates:
-        hypotheses = _hypotheses(agent, empty, arrays, _places(empty, arrays), fitted_at)
+        hypotheses = hypotheses_of(agent, empty, arrays, places_of(empty, arrays), fitted_at)
     beliefs.resume(known, learnt, clock, hypotheses)
 
 
-def _places(empty: Hypotheses, arrays: Arrays) -> IntArray:
+def places_of(empty: Hypotheses, arrays: Arrays) -> IntArray:
     """Return where the agents that were heard stand among those heard now."""
     heard = empty.agents[0]
     known = arrays.get("sources", heard)
@@ -360,7 +383,7 @@ def _places(empty: Hypotheses, arrays: Arrays) -> IntArray:
     return at
 
 
-def _hypotheses(
+def hypotheses_of(
     agent: "Agent", empty: Hypotheses, arrays: Arrays, at: IntArray, fitted_at: int
 ) -> Hypotheses:
     """Read what K_z was taken to be; who joined since is on its own."""
@@ -384,7 +407,7 @@ def _hypotheses(
         or (delta < 0).any()
         or max(np.abs(known).max(initial=0.0), delta.max(initial=0.0)) > LARGEST
     ):
-        raise ValueError(_NO_FIT)
+        raise ValueError(NO_FIT)
     H, N = len(weight), empty.agents.shape[1]
     U, all_delta = np.zeros((H, N, known.shape[2])), np.ones((H, N))
     U[:, at], all_delta[:, at] = known, delta
@@ -392,7 +415,7 @@ def _hypotheses(
     all_scale[:, at], state[0, at] = scale, labels
     if agent._plan.estimator is None:
         if len(weight) != 1:
-            raise ValueError(_NO_FIT)
+            raise ValueError(NO_FIT)
         return empty
     view = np.zeros(H, dtype=np.int64)
     loadings = Loadings(U, all_delta, view, weight, all_scale, state)
@@ -434,7 +457,7 @@ def _see_again(agent: "Agent", arrays: Arrays) -> None:
         relay.note(origin, as_count(round_, "round", most=LAST_ROUND), hops)
 
 
-def _laid_out(name: str, listed: Sequence[Observation]) -> Arrays:
+def laid_out_list(name: str, listed: Sequence[Observation]) -> Arrays:
     """Lay out a list of observations as arrays."""
     whose = [[one.origin, one.round, len(one.context), len(one.attached)] for one in listed]
     return {
@@ -444,17 +467,17 @@ def _laid_out(name: str, listed: Sequence[Observation]) -> Arrays:
     }
 
 
-def _read(agent: "Agent", name: str, arrays: Arrays) -> list[Observation]:
-    """Read what `_laid_out` returned; with d known, as contexts of d numbers have it."""
+def read_list(agent: "Agent", name: str, arrays: Arrays) -> list[Observation]:
+    """Read what `laid_out_list` returned; with d known, as contexts of d numbers have it."""
     if f"{name}_whose" not in arrays:  # not in this version, or not of this agent
         return []
     whose, rewards = arrays[f"{name}_whose"], arrays[f"{name}_rewards"]
     numbers = as_floats(arrays[f"{name}_numbers"], "contexts")
     if (whose[:, 2:] < 0).any():
-        raise ValueError(_NO_FIT)
+        raise ValueError(NO_FIT)
     ends = np.cumsum(whose[:, 2:].reshape(-1))
     if ends[-1:].sum() != len(numbers) or len(whose) != len(rewards):
-        raise ValueError(_NO_FIT)
+        raise ValueError(NO_FIT)
     parts = np.split(numbers, ends)
     listed = []
     for (origin, round_, _, _), reward, x, k in zip(
@@ -466,7 +489,7 @@ def _read(agent: "Agent", name: str, arrays: Arrays) -> list[Observation]:
         if agent._inbox.dim is not None:
             fitted = agent._inbox.fitted(one)
             if fitted is None or not agent._inbox.admits(fitted.context, origin):
-                raise ValueError(_NO_FIT)
+                raise ValueError(NO_FIT)
             one = fitted
         if name in ("known", "waiting") and origin not in agent._heard:
             raise ValueError(f"it has learnt from agent {origin}, whom it does not listen to")
@@ -478,7 +501,7 @@ def _sample(agent: "Agent", sample: Array) -> Array:
     dim, plan = agent._inbox.dim, agent._plan
     expected = plan.attached(dim) + 2 if plan.frozen and dim is not None else 0
     if sample.shape not in ((0,), (expected,)) or np.abs(sample).max(initial=0.0) > LARGEST:
-        raise ValueError(_NO_FIT)
+        raise ValueError(NO_FIT)
     return sample
 
 
@@ -511,7 +534,7 @@ def _told(told: SourceSums | None) -> Arrays:
         "told_sums": told.sums[0],
         "told_summaries": told.summaries[0],
         "told_facts": np.array([told.learnt[0], told.newest[0], told.came[0]]),
-        **_laid_out("told", [one for _, one in told.held]),
+        **laid_out_list("told", [one for _, one in told.held]),
     }
 
 
@@ -525,9 +548,9 @@ def _tell_again(agent: "Agent", arrays: Arrays) -> SourceSums:
     facts = arrays.get("told_facts", np.array([int(sums[0, 0]), 0, 0]))
     fit = sums.shape == empty.sums.shape and summaries.shape == empty.summaries.shape
     if not fit or facts.shape != (3,) or (facts < 0).any() or facts[0] > MOST_COUNTED:
-        raise ValueError(_NO_FIT)
+        raise ValueError(NO_FIT)
     learnt, newest, came = facts[:, None]
-    held = _read(agent, "told", arrays) if "told_whose" in arrays else []
+    held = read_list(agent, "told", arrays) if "told_whose" in arrays else []
     return SourceSums(
         empty.summariser, sums, summaries, learnt, newest, came, tuple((0, one) for one in held)
     )
@@ -551,7 +574,7 @@ def _take_back(agent: "Agent", outbox: Outbox, arrays: Arrays) -> None:
         or not all(0 <= s <= LARGEST for s in [*outbox.variance_ratio.values(), *outbox.waiting])
         or np.abs(told).max(initial=0.0) > LARGEST_SUM
     ):
-        raise ValueError(_NO_FIT)
+        raise ValueError(NO_FIT)
     if arrays["told_sums"].size:
         outbox.told = _tell_again(agent, arrays)
     parts = np.split(arrays["digest_numbers"], ends)
@@ -561,6 +584,6 @@ def _take_back(agent: "Agent", outbox: Outbox, arrays: Arrays) -> None:
         as_count(origin, "origin", least=0, most=len(agent.network) - 1)
         digest = checked(Digest(round_, origin, sums, summaries, ttl))
         if origin not in agent._heard or not agent.policy.say.sums:
-            raise ValueError(_NO_FIT)
+            raise ValueError(NO_FIT)
         inbox.check_digest(digest)  # it was mended when it came, and stays as it is to the bit
         inbox.digests[origin] = digest

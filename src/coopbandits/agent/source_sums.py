@@ -187,6 +187,45 @@ class SourceSums:
             sums[place, 0] = min(digest.count, self._forget.rounds)
         return replace(self, sums=sums, summaries=summaries, learnt=learnt, came=came)
 
+    def with_source(self, other: "SourceSums") -> "SourceSums":
+        """Add what is known of one source to what is known of the same one: both of one source."""
+        newest = np.maximum(self.newest, other.newest)
+        pairs = zip(self._aged(newest), other._aged(newest), strict=True)
+        (sums, summaries) = (one + another for one, another in pairs)
+        both = replace(
+            self,
+            sums=sums,
+            summaries=summaries,
+            learnt=self.learnt + other.learnt,
+            newest=newest,
+            held=(*self.held, *other.held),
+        )
+        return both.expired(0, 0)
+
+    def with_sources(
+        self, places: IntArray, known: "Sequence[SourceSums]", now: int, me: int
+    ) -> "SourceSums":
+        """Let sums of single sources take the place of what was known of these: (k,), k.
+
+        Args:
+            places: Of the sources.
+            known: What is known of each, as a single source.
+            now: The agent's own round.
+            me: The agent's own place.
+        """
+        sums, summaries, learnt = self.sums.copy(), self.summaries.copy(), self.learnt.copy()
+        newest, came = self.newest.copy(), self.came.copy()
+        replaced = set(places.tolist())
+        held = [pair for pair in self.held if pair[0] not in replaced]
+        for place, one in zip(places.tolist(), known, strict=True):
+            if one.newest[0] > newest[place] or not learnt[place]:
+                came[place] = now
+            sums[place], summaries[place] = one.sums[0], one.summaries[0]
+            learnt[place], newest[place] = one.learnt[0], one.newest[0]
+            held += [(place, observation) for _, observation in one.held]
+        new = replace(self, sums=sums, summaries=summaries, learnt=learnt, newest=newest, came=came)
+        return replace(new, held=tuple(held)).expired(now, me)
+
     def expired(self, now: int, me: int) -> "SourceSums":
         """Drop what has left the window, and add up what is in it, source by source."""
         forget = self._forget

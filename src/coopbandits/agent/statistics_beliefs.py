@@ -6,7 +6,7 @@ is a mean and a covariance of the weights (`gp/linear_posterior.py`). They are a
 that was adopted (`agent/learning.py`); own observations since then are folded in one by one.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,12 @@ class StatisticsBeliefs:
         if block.origin == self._agent:
             for one in block.observations:
                 self.saw(one)
+
+    def take_sums(self, known: Mapping[int, SourceSums], now: int) -> None:
+        """Let sums take the place of what was known of their origins; beliefs stay as they are."""
+        places = self._places([*known])
+        self.sources = self.sources.with_sources(places, [*known.values()], now, self.me)
+        self.stale = True
 
     def place(self, origin: int) -> int:
         """Return where an agent that is listened to stands among the sources."""

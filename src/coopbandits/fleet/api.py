@@ -64,7 +64,8 @@ class DecideReply(Struct, frozen=True):
         event_id: To be named with the reward.
         action: The id of the action to take.
         ranking: The ids of all actions that were not excluded, the best first.
-        scores: What is believed of them, in the order of the request; none where no belief was asked.
+        scores: What is believed of them, in the order of the request; none where no belief was
+            asked.
         propensity: With which probability the action was taken; null where that is not known.
         model_version: Which beliefs decided.
         mode: The node's.
@@ -167,7 +168,8 @@ class StatusReply(Struct, frozen=True):
         learning: Whether a task is running.
         adopted_at: When beliefs were last adopted; null for never.
         rewards: Of learner and control group.
-        agreement: In mode "apprentice": in which share of decisions the node would have taken the same.
+        agreement: In mode "apprentice": the share of decisions in which the node would have done
+            the same.
         position: How many entries its log has had.
         synced: Up to which they are durable.
         disk_bytes: What log and index take.

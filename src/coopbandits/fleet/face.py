@@ -106,7 +106,7 @@ class Face(Protocol):
     def log(self, after: int, most: int) -> Iterator[dict[str, object]]:
         """Yield closed events as records of a log (`coopbandits.records.Logged.to_dict`).
 
-        Each has `position` besides, the place of its entry; from behind a position on, at most so many.
+        Each has `position` besides, the place of its entry; at most so many from behind one on.
         """
 
     def notes(self) -> AsyncIterator[dict[str, object]]:

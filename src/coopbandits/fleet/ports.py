@@ -71,7 +71,7 @@ class Store(Protocol):
         """The position of the first entry that was not cut; `position + 1` if there is none."""
 
     @property
-    def bytes(self) -> int:
+    def disk_bytes(self) -> int:
         """What it takes on disk."""
 
     def append(self, batch: Sequence[Entry]) -> int:
@@ -101,7 +101,7 @@ class Store(Protocol):
         """Return the snapshots that are whole, the newest first."""
 
     def cut(self, before: int, feeds: Mapping[tuple[str, int], int]) -> None:
-        """Drop entries before a position, and of each feed (origin, epoch) records up to a sequence.
+        """Drop entries before a position, and records of feeds (origin, epoch) up to a sequence.
 
         Records of the entries that are dropped stay, unless their feed is cut.
         """
