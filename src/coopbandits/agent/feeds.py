@@ -6,6 +6,7 @@ from the feeds alone (`origin_sums.py`) and from results of learning tasks as th
 
 | function | what it is for |
 |---|---|
+| `decide_again` | take a decision as a log says that it was taken |
 | `observation` | what a decision's reward tells the others, before it is learnt |
 | `extended` | the sums of a feed, with more of its observations |
 | `take_sums` | let sums of feeds be what the agent knows of their origins |
@@ -21,6 +22,7 @@ import numpy as np
 
 from coopbandits.agent import snapshot
 from coopbandits.agent.agent import Agent
+from coopbandits.agent.decision import Decision
 from coopbandits.agent.learning import LearningResult, LearningTask, believed
 from coopbandits.agent.origin_sums import CHUNK, OriginSums, merged
 from coopbandits.agent.source_sums import SourceSums, Summariser
@@ -33,6 +35,7 @@ from coopbandits.protocol.messages import LAST_ROUND, Observation
 __all__ = [
     "OriginSums",
     "attached_size",
+    "decide_again",
     "extended",
     "observation",
     "restored_result",
@@ -54,6 +57,26 @@ def observation(agent: Agent, decision: int, y: float) -> Observation:
         raise LocalProtocolError(f"decision {decision} is not open; open are {agent.awaiting}")
     context, attached = agent._open[decision]
     return Observation(agent.agent, decision, context, agent._units.reward(y), attached)
+
+
+def decide_again(agent: Agent, contexts: Array, index: int) -> Decision:
+    """Take a decision that was taken before, of which a log says what was chosen.
+
+    The same build chooses the same again. Where another rounds differently, and chooses otherwise,
+    the log is right; random numbers are used up as they were.
+
+    Args:
+        agent: Who decides.
+        contexts: (K, d).
+        index: What was chosen.
+    """
+    before = agent._attachments
+    decision = agent.decide(contexts, learn=False)
+    if decision.index == index:
+        return decision
+    del agent._open[decision.id]
+    agent._attachments, agent._round = before, decision.id - 1
+    return agent.took(contexts, index)
 
 
 def settle_dimension(agent: Agent, dim: int) -> None:
