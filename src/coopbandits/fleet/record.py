@@ -1,0 +1,186 @@
+"""A record: one observation of an origin's feed, chained by hashes and signed.
+
+A feed is append-only: the records of one (origin, epoch), numbered 1, 2, … without a gap. Each
+holds the hash of the one before, so the last signature of a block vouches for all of it. An origin
+begins a new epoch when it cannot be sure how its last one ended (an older backup was restored).
+
+| bytes | what |
+|---|---|
+| 1 | version |
+| 16 | fingerprint of the policy |
+| 2, n | length of the origin's name, the name in UTF-8 |
+| 8, 8, 8 | epoch, sequence, the origin's round |
+| 32 | hash of the record before, or of the beginning of the epoch |
+| 2, 2 | d, how many numbers the context has; k, how many are attached |
+| 8 each | reward, context, attached: float64, little-endian, as the agents compute with them |
+| 64 | signature of all before |
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from coopbandits.arrays import LARGEST, Array
+from coopbandits.errors import RemoteProtocolError
+from coopbandits.fleet.ports import Keys
+from coopbandits.protocol.messages import Observation
+
+VERSION = 1
+SIGNATURE = 64
+_HASH = 32
+_AFTER_NAME = struct.Struct("<QQQ32sHH")
+_LAST_ROUND = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a feed ends: the sequence of its last record, and that record's hash."""
+
+    sequence: int
+    hash: bytes
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Block:
+    """Consecutive records of one feed, verified.
+
+    Attributes:
+        first: The sequence of the first.
+        hashes: (k,) of each.
+        rounds: (k,) the origin's.
+        rewards: (k,).
+        contexts: (k, d).
+        attached: (k, ·).
+        last: The last record's bytes.
+    """
+
+    first: int
+    hashes: list[bytes]
+    rounds: list[int]
+    rewards: Array
+    contexts: Array
+    attached: Array
+    last: bytes
+
+    @property
+    def head(self) -> Head:
+        """Where the feed ends with it."""
+        return Head(self.first + len(self.hashes) - 1, self.hashes[-1])
+
+    def observations(self, start: int, stop: int) -> tuple[Array, Array, list[int], Array]:
+        """Return contexts, rewards, rounds and what is attached of some of them."""
+        at = slice(start, stop)
+        return self.contexts[at], self.rewards[at], self.rounds[at], self.attached[at]
+
+
+class Feed:
+    """What all records of one (origin, epoch) share, and how one is made, read and verified."""
+
+    def __init__(self, fingerprint: str, origin: str, epoch: int) -> None:
+        self.origin, self.epoch = origin, epoch
+        name = origin.encode()
+        policy = blake2b(fingerprint.encode(), digest_size=16).digest()
+        self._prefix = struct.pack("<B16sH", VERSION, policy, len(name)) + name
+        self._same = self._prefix + struct.pack("<Q", epoch)
+        beginning = blake2b(self._same, digest_size=_HASH, person=b"coop epoch").digest()
+        self.beginning = Head(0, beginning)
+
+    def record(self, after: Head, one: Observation, keys: Keys) -> bytes:
+        """Make and sign the record that comes after another."""
+        numbers = np.concatenate([[one.reward], one.context, one.attached]).astype("<f8")
+        d, k = len(one.context), len(one.attached)
+        fields = _AFTER_NAME.pack(self.epoch, after.sequence + 1, one.round, after.hash, d, k)
+        body = self._prefix + fields + numbers.tobytes()
+        return body + keys.sign(body)
+
+    def read(self, after: Head, records: Sequence[bytes], keys: Keys) -> Block:
+        """Verify records that are said to come after another; else a `RemoteProtocolError`."""
+        start, same = len(self._prefix), self._same
+        sequence, previous = after.sequence, after.hash
+        sizes: tuple[int, int] | None = None
+        if not records:
+            raise self._refused("a block without records")
+        size = len(records[0])
+        for data in records:
+            sequence += 1
+            if not data.startswith(same) or len(data) < start + _AFTER_NAME.size + SIGNATURE:
+                raise self._refused(f"record {sequence} is of another version, policy or feed")
+            _, number, _, before, d, k = _AFTER_NAME.unpack_from(data, start)
+            if number != sequence:
+                raise self._refused(f"record {sequence} was expected, {number} came")
+            if before != previous:
+                raise UnchainedError(self.origin, self.epoch, sequence)
+            if len(data) != start + _AFTER_NAME.size + 8 * (1 + d + k) + SIGNATURE:
+                raise self._refused(
+                    f"record {sequence} has {len(data)} bytes for {d} + {k} numbers"
+                )
+            if len(data) != size or (d, k) != (sizes or (d, k)):
+                raise self._refused(f"record {sequence} has {d} + {k} numbers, others {sizes}")
+            sizes = d, k
+            previous = blake2b(data, digest_size=_HASH).digest()
+        last = records[-1]
+        if not keys.verify(self.origin, last[:-SIGNATURE], last[-SIGNATURE:]):
+            raise self._refused(f"the signature of record {sequence} is not {self.origin}'s")
+        block = self.trusted(records)
+        numbers = np.concatenate([block.rewards[:, None], block.contexts, block.attached], axis=1)
+        if not np.isfinite(numbers).all() or np.abs(numbers).max(initial=0.0) > LARGEST:
+            raise self._refused("a number is not finite, or larger than agents take")
+        if not block.contexts.shape[1] or max(block.rounds) >= _LAST_ROUND:
+            raise self._refused("a context is empty, or a round is too large")
+        return block
+
+    def trusted(self, records: Sequence[bytes]) -> Block:
+        """Read records that were made or verified by the node itself."""
+        start, size, n = len(self._prefix), len(records[0]), len(records)
+        fields = [_AFTER_NAME.unpack_from(data, start) for data in records]
+        d = fields[0][4]
+        joined = np.frombuffer(b"".join(records), dtype=np.uint8).reshape(n, size)
+        at = start + _AFTER_NAME.size
+        numbers = np.ascontiguousarray(joined[:, at : size - SIGNATURE]).view("<f8")
+        numbers = numbers.astype(np.float64)
+        return Block(
+            fields[0][1],
+            [blake2b(data, digest_size=_HASH).digest() for data in records],
+            [field[2] for field in fields],
+            numbers[:, 0].copy(),
+            numbers[:, 1 : 1 + d].copy(),
+            numbers[:, 1 + d :].copy(),
+            records[-1],
+        )
+
+    def head(self, data: bytes) -> Head:
+        """Return the head that a record of this feed makes, without verifying anything."""
+        start = len(self._prefix)
+        if not data.startswith(self._same) or len(data) < start + _AFTER_NAME.size + SIGNATURE:
+            raise self._refused("a record is of another version, policy or feed")
+        sequence = _AFTER_NAME.unpack_from(data, start)[1]
+        return Head(sequence, blake2b(data, digest_size=_HASH).digest())
+
+    def contradict(self, one: bytes, other: bytes, keys: Keys) -> bool:
+        """Tell whether two records are both the origin's, of one sequence, and not the same."""
+        try:
+            same = self.head(one).sequence == self.head(other).sequence
+        except RemoteProtocolError:
+            return False
+        bodies = [data[:-SIGNATURE] for data in (one, other)]
+        signed = [
+            keys.verify(self.origin, data[:-SIGNATURE], data[-SIGNATURE:]) for data in (one, other)
+        ]
+        return same and all(signed) and bodies[0] != bodies[1]
+
+    def _refused(self, why: str) -> RemoteProtocolError:
+        return RemoteProtocolError(f"feed of {self.origin}, epoch {self.epoch}: {why}")
+
+
+class UnchainedError(RemoteProtocolError):
+    """A record does not follow the one that is held: one of the two is of a fork."""
+
+    def __init__(self, origin: str, epoch: int, sequence: int) -> None:
+        super().__init__(
+            f"feed of {origin}, epoch {epoch}: record {sequence} does not follow the record "
+            f"{sequence - 1} that is held"
+        )
+        self.sequence = sequence
