@@ -1,0 +1,668 @@
+"""The core of a node: `handle(input, now) -> actions`, pure; a replay of its log does the same.
+
+| input | what follows |
+|---|---|
+| `Asked` | a decision, a reward: an entry, and an answer once it is synced |
+| `Synced` | data up to there are applied, answers given, neighbours told |
+| `SyncFailed` | the node is rebuilt from its log (disk full), or stops |
+| `Arrived`, `Linked` | feeds are offered, asked for and taken (`exchange.py`) |
+| `Fitted` | beliefs of a learning task, to be adopted once they are synced |
+| `Tick` | time passes: events close, offers are repeated, learning goes on |
+"""
+
+from collections.abc import Iterable
+
+from coopbandits.agent import Agent, feeds
+from coopbandits.agent.learning import LearningResult, LearningTask
+from coopbandits.errors import InputError, LocalProtocolError
+from coopbandits.fleet.api import DecideManyReply, DecideRequest
+from coopbandits.fleet.checkpoint import Checkpoint
+from coopbandits.fleet.core.actions import (
+    DISK,
+    Action,
+    Answer,
+    Arrived,
+    Asked,
+    Cut,
+    Fit,
+    Fitted,
+    Input,
+    Linked,
+    Rebuild,
+    Recall,
+    Snapshot,
+    Stop,
+    Synced,
+    SyncFailed,
+)
+from coopbandits.fleet.core.deciding import Choice, Offer, chosen, chosen_again, digest, reply_of
+from coopbandits.fleet.core.entries import (
+    Activated,
+    Adopted,
+    Based,
+    Decided,
+    Ended,
+    Fitting,
+    LogEntry,
+    Quarantined,
+    Received,
+    Recorded,
+    Rewarded,
+    Started,
+)
+from coopbandits.fleet.core.events import Event, Events
+from coopbandits.fleet.core.exchange import Exchange
+from coopbandits.fleet.core.feeds import Feeds
+from coopbandits.fleet.core.journal import Data, Journal
+from coopbandits.fleet.core.settings import Settings
+from coopbandits.fleet.core.sites import grown, layout
+from coopbandits.fleet.core.statistics import Counts
+from coopbandits.fleet.face import Activate, Decide, DecideMany, RefusedError, Request, Reward
+from coopbandits.fleet.ports import DamageError, Keys, StoredRecord
+from coopbandits.fleet.record import Block
+from coopbandits.network import Network
+
+# The agent forgets a decision without a reward after twice as many as events are known.
+_SPARE = 1_000
+# A node waits so many times longer for own records that neighbours hold and it has lost.
+_PATIENCE = 10.0
+
+
+class NodeCore:
+    """One node, without any I/O.
+
+    Attributes:
+        settings: What it is told once.
+        agent: Who decides and learns.
+        events: Its decisions.
+        feeds: The observations that it holds, its own and others'.
+        exchange: Its part in replicating them.
+        journal: What it leaves behind.
+        counts: What it counts of its events.
+        epoch: Of its own feed.
+        now: The latest time that it was told.
+        applied: Up to which position data have been applied.
+        adoptions: How often new beliefs were adopted.
+        adopted_at: When that was last.
+    """
+
+    def __init__(self, settings: Settings, keys: Keys, network: Network | None = None) -> None:
+        """Know nothing yet.
+
+        Args:
+            settings: What it is told.
+            keys: To sign its own records, and verify others'.
+            network: In which its log begins, if it is another than that of the settings.
+        """
+        self.settings, self._keys = settings, keys
+        policy, where = settings.policy, network or settings.network
+        expire = 2 * settings.rewards.most + _SPARE
+        self.agent: Agent = policy.agent(settings.name, where, seed=settings.seed, expire=expire)
+        self.journal = Journal()
+        self._set_up()
+        self.counts = Counts()
+        self.epoch, self._epoch_began, self.now = 0, 0, 0.0
+        self.applied = self.adoptions = 0
+        self.adopted_at: float | None = None
+        self._fits = 0
+        self._fitting: tuple[int, LearningTask] | None = None
+        self._next_fit = 0.0
+        self._news = True
+        self._writes_from: float | None = None
+        self._snapshot_at = self._restorable = 0
+        self._covered: dict[tuple[str, int], int] = {}
+        self._stopped = False
+
+    def _set_up(self) -> None:
+        settings, network, policy = self.settings, self.agent.network, self.settings.policy
+        distances = policy.listen.carrier(network).distances_from([self.agent.agent])[0]
+        within = [network.names[v] for v in range(len(network)) if distances[v] <= policy.ttl]
+        self.events = Events(settings.rewards)
+        self.feeds = Feeds(self.agent, within, settings.checkpoint_every, self._keys)
+        self.exchange = Exchange(settings, self.agent, self.feeds, self.journal, self._keys)
+
+    def _move(self, network: Network) -> None:
+        """Go on in a network that grew out of the one so far."""
+        held, events = self.feeds.stored(), self.events
+        self.agent = self.agent.moved_to(network)
+        self._fitting = None
+        self._set_up()
+        self.events = events
+        self.feeds.restore(held)
+        for _, _, feed in self.feeds.all():
+            feed.synced = feed.held
+
+    @property
+    def version(self) -> str:
+        """What tells its beliefs from others."""
+        return f"{self.settings.policy.fingerprint[:8]}-{self.epoch:x}-{self.adoptions}"
+
+    @property
+    def learning(self) -> bool:
+        """Whether a learning task runs."""
+        return self._fitting is not None
+
+    @property
+    def writing(self) -> bool:
+        """Whether it writes to its own feed by now."""
+        return self._writes_from is None
+
+    # The life of a core: replay what there is, start, handle what comes.
+
+    def replay(self, entries: Iterable[tuple[int, LogEntry, tuple[StoredRecord, ...]]]) -> None:
+        """Do again what a log says; from its beginning, or behind a state that was restored."""
+        done, applied = self.journal.position, self.applied
+        for position, entry, records in entries:
+            if position <= applied:
+                continue
+            self.journal.position = max(position, done)
+            payload = self._read_again(entry, records)
+            if isinstance(entry, Recorded | Received | Adopted | Based | Quarantined):
+                self.journal.unapplied.append(Data(position, entry, payload))
+            if position > done:
+                self._again(entry, position, payload)
+        self._apply(self.journal.position)
+        self.journal.sync(self.journal.position)
+        self.journal.taken()
+        for _, _, feed in self.feeds.all():
+            feed.synced = feed.held
+        self._fitting = None
+
+    def start(self, now: float, *, restored: bool = False, version: str = "") -> list[Action]:
+        """Begin, once the log has been replayed.
+
+        Args:
+            now: The time.
+            restored: Whether the log is a backup: what it wrote after that is lost, so its own feed
+                goes on in a new epoch.
+            version: Of coopbandits.
+        """
+        self.now = max(self.now, now)
+        last = max([self.epoch, *self.feeds.origins[self.settings.name].epochs])
+        self._begin(last + 1 if restored or not last else self.epoch, version)
+        self._next_fit = self.now + self.settings.pace
+        if self.exchange.neighbours:
+            self._writes_from = self.now + self.settings.heads_wait
+        self._advance()
+        return self.journal.taken()
+
+    def _begin(self, epoch: int, version: str) -> None:
+        """Write down that the node starts, and in which epoch its own records stand."""
+        if epoch != self.epoch:
+            epoch = max(epoch, int(1000 * self.now))  # no epoch that was lost is used again
+        sites, edges = layout(self.settings.network)
+        entry = Started(self.now, version, self.settings.policy.fingerprint, sites, edges, epoch)
+        self._started(entry, self.journal.append(entry))
+
+    def handle(self, event: Input, now: float) -> list[Action]:
+        """Take what happens, and return what is to be done."""
+        if self._stopped:
+            return []
+        self.now = max(self.now, now)
+        self._pass()
+        if isinstance(event, Asked):
+            self._asked(event.ticket, event.request)
+        elif isinstance(event, Synced):
+            self._synced(event.position)
+        elif isinstance(event, Arrived):
+            self.exchange.arrived(event.neighbour, event.data, self.now, self.writing, self.epoch)
+        elif isinstance(event, Linked):
+            self.exchange.linked(event.neighbour, event.up, self.now)
+        elif isinstance(event, Fitted):
+            self._fitted(event.number, event.result)
+        elif isinstance(event, SyncFailed):
+            return self._failed(event)
+        self._advance()
+        actions = self.journal.taken()
+        self._stopped = any(isinstance(action, Stop) for action in actions)
+        return actions
+
+    def give_up_learning(self) -> None:
+        """Forget the learning task that is under way; the node is about to end."""
+        self._fitting = None
+
+    def snapshot(self) -> list[Action]:
+        """Keep the state, so that the next start need not replay the log."""
+        self._snapshot()
+        return self.journal.taken()
+
+    # What is asked.
+
+    def _asked(self, ticket: int, request: Request) -> None:
+        try:
+            if isinstance(request, Decide):
+                self._decide(ticket, [request.request], many=False)
+            elif isinstance(request, DecideMany):
+                self._decide(ticket, request.request.decisions, many=True)
+            elif isinstance(request, Reward):
+                if self.events.check_reward(request.event_id, request.key):
+                    entry = Rewarded(self.now, request.event_id, request.value, request.key)
+                    self.events.rewarded(entry)
+                    self.journal.append(entry)
+                self.journal.when_synced(self.journal.position, Answer(ticket, None))
+            elif isinstance(request, Activate):
+                event = self.events.find(request.event_id)
+                if event.deferred:
+                    self._activate(Activated(self.now, request.event_id))
+                self.journal.when_synced(self.journal.position, Answer(ticket, None))
+        except RefusedError as error:
+            self.journal.do(Answer(ticket, error))
+
+    def _activate(self, entry: Activated) -> None:
+        self.events.activated(entry)
+        self.journal.append(entry)
+
+    def _decide(self, ticket: int, requests: list[DecideRequest], *, many: bool) -> None:
+        """Take decisions, all or none; those of ids that are known are as they were."""
+        positions, new = [], []
+        seen: set[str] = set()
+        for request in requests:
+            name = request.event_id
+            if name is not None and name in seen:
+                raise RefusedError("invalid", f"the event id {name} stands twice in one request")
+            if name is not None:
+                seen.add(name)
+            known = None if name is None else self.events.known.get(name)
+            if known is None:
+                if name is not None:
+                    self._check_not_gone(name)
+                new.append((request, Offer.of(request, self.settings.mode)))
+                positions.append(0)
+            elif known.digest != digest(request):
+                raise RefusedError(
+                    "event-differs",
+                    f"event {name} was decided already, for another request; give each decision an "
+                    "id of its own",
+                )
+            else:
+                positions.append(known.position)
+        self._check_sizes([offer for _, offer in new])
+        made = [self._decided(request, offer) for request, offer in new]
+        answer: Answer | Recall
+        if len(made) == len(requests):
+            replies = [reply_of(entry) for _, entry in made]
+            answer = Answer(ticket, DecideManyReply(replies) if many else replies[0])
+        else:
+            left = iter(made)
+            places = tuple(place or next(left)[0] for place in positions)
+            answer = Recall(ticket, places, many)
+        self.journal.when_synced(max([*positions, *(place for place, _ in made)]), answer)
+
+    def _check_not_gone(self, name: str) -> None:
+        try:
+            self.events.find(name)
+        except RefusedError as error:
+            if error.kind != "unknown-event":
+                raise
+
+    def _check_sizes(self, offers: list[Offer]) -> None:
+        """Refuse contexts that the agent cannot take, before any decision of a request is taken."""
+        dims = {offer.contexts.shape[1] for offer in offers}
+        known = self.agent._inbox.dim
+        if len(dims) > 1 or (dims and known not in (None, *dims)):
+            raise RefusedError(
+                "invalid",
+                f"contexts have {', '.join(map(str, sorted(dims)))} numbers; expected "
+                f"{known or 'as many in all decisions'}",
+            )
+        for offer in offers:
+            try:
+                self.agent._check_own(self.agent._units.scaled(offer.contexts))
+            except InputError as error:
+                raise RefusedError("invalid", str(error)) from error
+
+    def _decided(self, request: DecideRequest, offer: Offer) -> tuple[int, Decided]:
+        """Take one decision, and return its position and its entry."""
+        number = self.counts.decisions + 1
+        name = request.event_id or f"e{self.epoch:x}.{number:x}"
+        choice = chosen(self.agent, self.settings, offer, name)
+        entry = self._entry(request, offer, choice, name, number)
+        position = self.journal.append(entry)
+        self._count(entry, position)
+        if self.settings.policy.forget is not None:  # what is known has faded by a round
+            self._news = True
+        self.journal.note(
+            "decided", event_id=name, action=entry.ids[entry.index], group=entry.group,
+            propensity=entry.propensity,
+        )  # fmt: skip
+        return position, entry
+
+    def _entry(
+        self, request: DecideRequest, offer: Offer, choice: Choice, name: str, number: int
+    ) -> Decided:
+        return Decided(
+            seen=self.applied,
+            at=self.now,
+            event=name,
+            digest=digest(request),
+            number=number,
+            round=choice.round,
+            ids=offer.ids,
+            contexts=offer.contexts.astype("<f8").tobytes(),
+            allowed=offer.allowed,
+            index=choice.index,
+            order=choice.order,
+            scores=choice.scores.astype("<f8").tobytes(),
+            propensity=choice.propensity,
+            group=choice.group,
+            mode=self.settings.mode,
+            version=self.version,
+            agreed=choice.agreed,
+            deferred=request.deferred,
+        )
+
+    def _count(self, entry: Decided, position: int) -> None:
+        self.counts.decisions = entry.number
+        if entry.agreed is not None:
+            self.counts.compared += 1
+            self.counts.agreed += entry.agreed
+        self.events.decided(entry, position)
+
+    # What becomes durable is applied, in the log's order.
+
+    def _synced(self, position: int) -> None:
+        self._apply(position)
+        self.journal.sync(position)
+
+    def _apply(self, position: int) -> None:
+        """Apply data up to a position."""
+        waiting, changed = self.journal.unapplied, dict[str, None]()
+        while waiting and waiting[0].position <= position:
+            data = waiting.popleft()
+            if isinstance(data.entry, Adopted):  # rests on all that came before it
+                self._take_sums(changed)
+                changed = {}
+            self._apply_one(data, changed)
+        self._take_sums(changed)
+        self.applied = max(self.applied, position)
+
+    def _take_sums(self, changed: Iterable[str]) -> None:
+        sums = self.feeds.sums([*changed])
+        if sums:
+            feeds.take_sums(self.agent, sums)
+            self._news = True
+
+    def _apply_one(self, data: Data, changed: dict[str, None]) -> None:
+        entry, me = data.entry, self.settings.name
+        if isinstance(entry, Recorded):
+            block: Block = data.payload
+            self.agent.reward(entry.round, entry.value)
+            self.feeds.sync(me, entry.epoch, block.head, entry.at)
+            if self.feeds.apply(me, entry.epoch, block):
+                changed[me] = None
+            self.exchange.news(me)
+            self.journal.note("recorded", sequence=entry.sequence, round=entry.round)
+        elif isinstance(entry, Received):
+            block = data.payload
+            self.feeds.sync(entry.origin, entry.epoch, block.head, entry.at)
+            if self.feeds.apply(entry.origin, entry.epoch, block):
+                changed[entry.origin] = None
+            if entry.origin == me:
+                self._recovered(block)
+            self.exchange.news(entry.origin)
+            self.journal.note(
+                "received", via=entry.via, origin=entry.origin, first=entry.first, last=entry.last
+            )
+        elif isinstance(entry, Adopted):
+            self._adopt(entry, data.payload)
+        elif isinstance(entry, Based):
+            checkpoint: Checkpoint = data.payload
+            if self.feeds.base_applied(checkpoint, entry.at):
+                changed[checkpoint.origin] = None
+            self.exchange.news(checkpoint.origin)
+            self.journal.note("checkpoint", origin=checkpoint.origin, sequence=checkpoint.place[1])
+        elif isinstance(entry, Quarantined):
+            self.journal.note("quarantined", origin=entry.origin)
+
+    def _recovered(self, block: Block) -> None:
+        """Take note of own records that were lost: their events are closed, their rounds used."""
+        feeds.skip_to(self.agent, max(block.rounds))
+        rewards = dict(zip(block.rounds, block.rewards.tolist(), strict=True))
+        for event in [*self.events.known.values()]:
+            before = event.position < self._epoch_began
+            if before and not event.closed and event.round in rewards:
+                value = rewards[event.round] * self.settings.policy.scale
+                self._closed(event.id, value, recorded=True)
+
+    def _adopt(self, entry: Adopted, result: LearningResult | bytes) -> None:
+        assert self._fitting is not None
+        number, task = self._fitting
+        self._fitting = None
+        if number != entry.number:
+            raise DamageError(f"the log adopts task {entry.number}, but {number} was taken")
+        if isinstance(result, bytes):
+            result = feeds.restored_result(self.agent, task, result)
+        try:
+            self.agent.adopt(result)
+        except LocalProtocolError:  # too many own rewards came meanwhile: the next task knows them
+            self._news = True
+            return
+        self.adoptions += 1
+        self.adopted_at = entry.at
+        names = self.settings.network.names
+        worth = zip(self.agent.sources.tolist(), self.agent.worth.tolist(), strict=True)
+        self.journal.note(
+            "adopted", version=self.version, observations=self.agent.known,
+            worth={names[v]: w for v, w in worth},
+        )  # fmt: skip
+
+    # Time passes.
+
+    def _advance(self) -> None:
+        """Do what follows from what has just happened."""
+        self._ask_heads()
+        self._pass()
+        self._checkpoint()
+        if self.journal.position - self._snapshot_at >= self.settings.snapshot_every:
+            self._snapshot()
+        self._learn()
+        self.exchange.tick(self.now)
+
+    def _pass(self) -> None:
+        """Close and forget the events whose time has come."""
+        self.events.due(self.now)
+        self.events.expire(self.now)
+        self._close()
+        self.events.forget(self.now)
+
+    def _ask_heads(self) -> None:
+        """Write to the own feed once neighbours have said how it ends, or did not in time.
+
+        If they hold more of it than the node itself, its log was replaced by an older one: it goes
+        on in a new epoch, once it has taken back what it lost.
+        """
+        if self._writes_from is None:
+            return
+        lost = self.exchange.lost(self.epoch)
+        if lost:
+            self.journal.note("epoch", lost=lost)
+            self._begin(lost + 1, "")
+        patience = _PATIENCE if self.exchange.lacks_own else 0.0
+        answered = all(one.answered for one in self.exchange.neighbours.values())
+        late = self.now >= self._writes_from + patience * self.settings.heads_wait
+        if late or (answered and not patience):
+            self._writes_from = None
+
+    def _close(self) -> None:
+        """Close the events that are ready: with a record, or without."""
+        ended: list[tuple[str, float | None, int]] = []
+        for name in [*self.events.ready]:
+            event = self.events.known[name]
+            value = self.events.outcome(event)
+            recorded = False
+            if value is not None and event.round:
+                if not self.writing:
+                    continue
+                recorded = self._record(event, value)
+            if not recorded:
+                ended.append((name, value, event.position))
+            self._closed(name, value, recorded=recorded)
+        if ended:
+            self.journal.append(Ended(self.now, ended))
+
+    def _closed(self, name: str, value: float | None, *, recorded: bool) -> None:
+        event = self.events.closed(name, value, recorded=recorded)
+        if value is not None:
+            self.counts.closed(event.group, value)
+            self.journal.note("rewarded", event_id=name, group=event.group, value=value)
+
+    def _record(self, event: Event, value: float) -> bool:
+        """Append the observation of an event to the own feed; False if the agent forgot it."""
+        me, epoch = self.settings.name, self.epoch
+        try:
+            one = feeds.observation(self.agent, event.round, value)
+        except LocalProtocolError:
+            return False
+        held = self.feeds.held(me, epoch)
+        data = self.feeds.feed(me, epoch).record(held, one, self._keys)
+        block = self.feeds.feed(me, epoch).trusted([data])
+        self.feeds.append(me, epoch, block.head, data)
+        sequence = block.head.sequence
+        entry = Recorded(self.now, event.id, event.position, event.round, value, epoch, sequence)
+        record = StoredRecord(me, epoch, sequence, data)
+        self.journal.append_data(entry, (record,), block)
+        return True
+
+    def _checkpoint(self) -> None:
+        """Sign a checkpoint of the own feed, if one is due."""
+        me = self.settings.name
+        checkpoint = self.feeds.checkpoint(me, self.epoch)
+        if checkpoint is not None and checkpoint.place > self.exchange.newest_base(me):
+            self.exchange.own_base(checkpoint.place)
+            self.journal.append_data(Based(self.now, checkpoint.data), (), checkpoint)
+
+    def _snapshot(self) -> None:
+        """Keep the state, where no task is under way; and drop entries that nothing needs."""
+        from coopbandits.fleet.core.state import stored  # noqa: PLC0415 (it knows this class)
+
+        if self._fitting is not None:
+            return
+        self._snapshot_at = self.journal.position
+        former, self._restorable = self._restorable, self.applied
+        self.journal.do(Snapshot(self.journal.position, stored(self)))
+        oldest = next(iter(self.events.known.values()), None)
+        before = min(
+            former + 1,
+            self.journal.position - self.settings.keep_entries,
+            former + 1 if oldest is None else oldest.position,
+        )
+        covered, self._covered = self._covered, self.feeds.covered()
+        cuts = self.feeds.cut(covered)
+        if before > 1 or cuts:
+            self.journal.do(Cut(max(before, 0), cuts))
+
+    def _learn(self) -> None:
+        """Take a learning task, if one is due and there is anything new."""
+        if (
+            self._fitting is not None
+            or not self._news
+            or self.now < self._next_fit
+            or self.settings.mode == "off"
+        ):
+            return
+        task = self.agent.learning_task()
+        self._news = False
+        if task is None:
+            return
+        self._fits += 1
+        self._next_fit = self.now + self.settings.pace
+        self.journal.append(Fitting(self.applied, self.now, self._fits))
+        self._fitting = self._fits, task
+        self.journal.do(Fit(self._fits, task))
+
+    def _fitted(self, number: int, result: LearningResult | Exception) -> None:
+        if self._fitting is None or self._fitting[0] != number:
+            return
+        if not isinstance(result, Exception) and result.owner != self._fitting[1].owner:
+            return  # of a core that was given up
+        if isinstance(result, Exception):
+            self._fitting, self._news = None, True
+            self._next_fit = self.now + 10 * self.settings.pace
+            self.journal.note("learner", error=str(result))
+            return
+        data = feeds.stored_result(self._fitting[1], result)
+        self.journal.append_data(Adopted(self.now, number, data), (), result)
+
+    def _failed(self, event: SyncFailed) -> list[Action]:
+        """Entries were not written: give up what was done with them."""
+        self._stopped = True
+        kind, what = ("disk-full", "the disk is full") if event.full else ("stopping", "no sync")
+        refused = RefusedError(
+            kind, f"{what}: {event.reason}; nothing of the request was kept", retry_after=5.0
+        )
+        actions: list[Action] = [Answer(t, refused) for t in self.journal.forgotten()]
+        if event.full:
+            return [*actions, Rebuild(event.reason)]
+        return [*actions, Stop(DISK, f"the log cannot be made durable: {event.reason}")]
+
+    # A replay does the same again.
+
+    def _started(self, entry: Started, position: int) -> None:
+        if (entry.sites, entry.edges) != layout(self.agent.network):
+            self._apply(position - 1)
+            self._move(grown(self.agent.network, entry.sites, entry.edges))
+        if entry.epoch != self.epoch:
+            self._epoch_began = position
+            self.feeds.open(self.settings.name, entry.epoch)
+        self.epoch = entry.epoch
+
+    def _again(  # noqa: PLR0912 (one branch a kind of entry)
+        self, entry: LogEntry, position: int, payload: object
+    ) -> None:
+        """Repeat what happened when an entry was appended."""
+        me = self.settings.name
+        self.now = max(self.now, entry.at)
+        self.events.forget(self.now)
+        if isinstance(entry, Started):
+            self._started(entry, position)
+        elif isinstance(entry, Decided):
+            self._apply(entry.seen)
+            if entry.round:
+                chosen_again(self.agent, entry)
+            self._count(entry, position)
+        elif isinstance(entry, Rewarded):
+            if entry.event in self.events.known:
+                self.events.rewarded(entry)
+        elif isinstance(entry, Activated):
+            self.events.activated(entry)
+        elif isinstance(entry, Recorded):
+            block = payload
+            assert isinstance(block, Block)
+            self.feeds.append(me, entry.epoch, block.head, block.last)
+            self._closed(entry.event, entry.value, recorded=True)
+        elif isinstance(entry, Ended):
+            for name, value, _ in entry.events:
+                self._closed(name, value, recorded=False)
+        elif isinstance(entry, Received):
+            block = payload
+            assert isinstance(block, Block)
+            self.feeds.append(entry.origin, entry.epoch, block.head, block.last)
+        elif isinstance(entry, Fitting):
+            self._apply(entry.seen)
+            task = self.agent.learning_task()
+            if task is None:
+                raise DamageError(f"the log takes task {entry.number}, but nothing is new")
+            self._fits, self._fitting, self._news = entry.number, (entry.number, task), False
+        elif isinstance(entry, Based):
+            assert isinstance(payload, Checkpoint)
+            self.feeds.base_appended(payload)
+        elif isinstance(entry, Quarantined):
+            self.feeds.origins[entry.origin].quarantined = True
+
+    def _read_again(self, entry: LogEntry, records: tuple[StoredRecord, ...]) -> object:
+        """Return what an entry was made of."""
+        if isinstance(entry, Recorded | Received):
+            origin = entry.origin if isinstance(entry, Received) else self.settings.name
+            feed = self.feeds.feed(origin, entry.epoch)
+            count = entry.last - entry.first + 1 if isinstance(entry, Received) else 1
+            if len(records) < count:
+                raise DamageError(
+                    f"records of {origin} that the log needs were cut, and no stored state from "
+                    "which it goes on can be read; restore a backup (coop node restore)"
+                )
+            return feed.trusted([record.data for record in records])
+        if isinstance(entry, Adopted):
+            return entry.data
+        if isinstance(entry, Based):
+            return Checkpoint.trusted(entry.data)
+        return None

@@ -1,0 +1,83 @@
+"""The state of a core as bytes, so that a start need not replay all of its log.
+
+It is an index: the log from its beginning gives the same state, to the bit. Versioned; MessagePack.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from coopbandits.agent import Agent
+from coopbandits.errors import CoopBanditsError
+from coopbandits.fleet.core.events import Events
+from coopbandits.fleet.core.sites import layout
+from coopbandits.fleet.core.statistics import Counts
+from coopbandits.fleet.ports import DamageError
+from coopbandits.network import Network
+
+if TYPE_CHECKING:
+    from coopbandits.fleet.core.node import NodeCore
+
+VERSION = 1
+
+
+def stored(core: "NodeCore") -> bytes:
+    """Put a core into bytes; no learning task may be under way."""
+    sites, edges = layout(core.agent.network)
+    return msgspec.msgpack.encode(
+        {
+            "version": VERSION,
+            "policy": core.settings.policy.fingerprint,
+            "sites": sites,
+            "edges": edges,
+            "agent": core.agent.to_bytes(),
+            "events": core.events.stored(),
+            "feeds": core.feeds.stored(),
+            "counts": core.counts.stored(),
+            "position": core.journal.position,
+            "applied": core.applied,
+            "epoch": [core.epoch, core._epoch_began],
+            "now": core.now,
+            "adoptions": [core.adoptions, core.adopted_at, core._fits],
+        }
+    )
+
+
+def network_of(data: bytes) -> Network:
+    """Return the network in which a core was stored."""
+    read = _read(data)
+    sites = read["sites"]
+    edges = [(sites[v], sites[u]) for v, u in read["edges"]]
+    return Network.from_edges(edges, names=sites)
+
+
+def restore(core: "NodeCore", data: bytes) -> None:
+    """Let a new core be what was stored."""
+    read = _read(data)
+    if read["policy"] != core.settings.policy.fingerprint:
+        raise DamageError("the stored state is of another policy; start with the one it was of")
+    try:
+        core.agent = Agent.from_bytes(
+            read["agent"], policy=core.settings.policy, network=core.agent.network
+        )
+        core._set_up()
+        core.events = Events.restored(core.settings.rewards, read["events"])
+        core.feeds.restore(read["feeds"])
+        core.counts = Counts.restored(read["counts"])
+        core.journal.position, core.applied = read["position"], read["applied"]
+        core._snapshot_at, core._restorable = read["position"], read["applied"]
+        core.epoch, core._epoch_began = read["epoch"]
+        core.now = read["now"]
+        core.adoptions, core.adopted_at, core._fits = read["adoptions"]
+    except (CoopBanditsError, LookupError, TypeError, ValueError) as error:
+        raise DamageError(f"the stored state makes no sense: {error}") from error
+
+
+def _read(data: bytes) -> dict[str, Any]:
+    try:
+        read = msgspec.msgpack.decode(data)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise DamageError(f"the stored state makes no sense: {error}") from error
+    if not isinstance(read, dict) or read.get("version") != VERSION:
+        raise DamageError("the stored state is of another version")
+    return read
