@@ -1,0 +1,289 @@
+"""The page of a node in a real browser: it shows what is so, follows it, and stays bounded."""
+
+import itertools
+from contextlib import contextmanager
+
+import pytest
+
+HOSTILE = [
+    "home",
+    "</script><script>window.broken=1</script>",
+    '"><img src=x onerror="window.broken=1">',
+    "__proto__",
+    "<b>bold</b> & 'quoted'",
+    "averyveryverylongnamewithoutanyspacesinitthatwouldnotfitonaphone",
+]
+REFUSED = "net::ERR_"
+PATIENCE = 8000
+
+
+@contextmanager
+def opened(browser, node, *, width=1280, scheme="light", motion="no-preference", lost=False):
+    """Open a page; a complaint, or a request to elsewhere, fails the test."""
+    tab = browser.contexts[0].pages[0]  # one for all tests: a new one takes longer than most
+    tab.set_default_timeout(PATIENCE)
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.emulate_media(color_scheme=scheme, reduced_motion=motion)
+    tab.mouse.move(0, 0)
+    complaints, asked = [], []
+    listeners = {
+        "console": lambda message: complaints.append(message.text),
+        "pageerror": lambda error: complaints.append(str(error)),
+        "request": lambda request: asked.append(request.url),
+    }
+    for event, listener in listeners.items():
+        tab.on(event, listener)
+    try:
+        tab.goto(node.url)
+        tab.wait_for_selector("[data-state=live]")
+        yield tab
+        tab.evaluate("1")  # what was said until now has arrived
+    finally:
+        for event, listener in listeners.items():
+            tab.remove_listener(event, listener)
+        tab.goto("about:blank")
+    # what the browser itself says of a node that is gone cannot be kept from its console
+    assert [c for c in complaints if not (lost and REFUSED in c)] == []
+    assert all(url.startswith(node.url) for url in asked)
+
+
+def shown(tab, selector):
+    return tab.locator(selector).inner_text()
+
+
+def wait_for_text(tab, selector, text):
+    tab.wait_for_function(
+        "([place, text]) => document.querySelector(place).textContent.includes(text)",
+        arg=[selector, text],
+    )
+
+
+def places(tab):
+    return tab.eval_on_selector_all(
+        "circle.site", "all => all.map((c) => [c.getAttribute('cx'), c.getAttribute('cy')])"
+    )
+
+
+def test_the_page_shows_every_site_and_figure(browser, node, feeder):
+    world = feeder.world_of(12)
+    world.refused = {"wrong signature": 3, "another policy": 1}
+    world.records[world.node] = 7
+    with opened(browser, node(world)) as tab:
+        assert tab.title() == f"{world.node} · demo"
+        assert tab.locator("circle.site").count() == 12
+        assert tab.locator("circle.site.unheard").count() == 12 - 1 - len(world.worth)
+        assert tab.locator("line.link").count() == len(world.linked)
+        assert tab.locator("#site-rows tr").count() == 12
+        assert shown(tab, "#refused-value") == "4"
+        assert "wrong signature: 3" in shown(tab, "#refused-under")
+        rows = tab.locator("#trust-bars tr").all()
+        drawn = {
+            row.locator("th").inner_text(): row.locator("td").nth(1).inner_text() for row in rows
+        }
+        assert drawn == {name: f"{value:.2f}" for name, value in world.worth.items()}
+        words = tab.evaluate("document.body.innerText")
+        assert not any(word in words for word in ("NaN", "undefined", "null", "[object"))
+
+
+def test_not_heard_is_told_from_worth_nothing(browser, node, feeder):
+    world = feeder.World(["a", "b", "c", "d"], [("a", "b"), ("b", "c"), ("c", "d")], ttl=2)
+    world.worth = {"b": 0.0, "c": 1.0}
+    with opened(browser, node(world)) as tab:
+        wait_for_text(tab, "#unheard", "d.")
+        cells = {
+            row.locator("th > span").inner_text(): row.locator("td").nth(2).inner_text()
+            for row in tab.locator("#site-rows tr").all()
+        }
+        assert cells == {"a": "1.00", "b": "0.00", "c": "1.00", "d": "not heard"}
+        assert tab.locator("#trust-bars tr").count() == 2
+
+
+def test_a_reward_that_is_posted_changes_the_page(browser, node, feeder):
+    one = node(feeder.world_of(5))
+    with opened(browser, one) as tab:
+        assert shown(tab, "#learner-count") == "0"
+        for value in (0.25, 0.75):
+            one.reward(value)
+        wait_for_text(tab, "#learner-count", "2")
+        assert float(shown(tab, "#learner-mean")) == pytest.approx(0.5, abs=0.05)
+        wait_for_text(tab, "#notes", "closed with reward 0.75")
+        assert tab.locator("#reward-charts path.line.learner").count() == 1
+        for value in (0.5, 0.0):
+            one.reward(value, "control")
+        wait_for_text(tab, "#control-count", "2")
+        assert float(shown(tab, "#difference-mean")) == pytest.approx(0.25, abs=0.05)
+        assert tab.locator("#reward-charts path.line.difference").count() == 1
+
+
+def test_the_page_survives_a_restart_of_the_node(browser, node, feeder):
+    one = node(feeder.world_of(5))
+    with opened(browser, one, lost=True) as tab:
+        one.stop()
+        tab.wait_for_selector("#lost:not([hidden])")
+        assert "does not answer since" in shown(tab, "#lost")
+        assert tab.title().startswith("✕")
+        one.world.started_at += 60
+        one.start()
+        tab.wait_for_selector("#lost[hidden]", state="attached")
+        tab.wait_for_selector("[data-state=live]")
+        assert not tab.title().startswith("✕")
+        wait_for_text(tab, "#notes", "The node was started again.")
+        one.reward(1.0)  # notes are heard again, too
+        wait_for_text(tab, "#notes", "closed with reward 1")
+
+
+def test_a_record_goes_hop_by_hop(browser, node, feeder):
+    world = feeder.World(["a", "b", "c"], [("a", "b"), ("b", "c")])
+    one = node(world)
+    path = "import('./travel.js')"
+    with opened(browser, one) as tab:
+        tab.evaluate(
+            f"{path}.then(({{ Travel }}) => {{ window.paths = []; const go = Travel.prototype.go;"
+            " Travel.prototype.go = function (path, kind) { paths.push([path, kind]);"
+            " return go.call(this, path, kind); }; })"
+        )
+        one.note("sent", to="b", origin="a", first=1, last=1)
+        one.note("received", via="b", origin="c", first=1, last=2)
+        tab.wait_for_selector(".moving .others .dot", state="attached")
+        assert tab.evaluate("paths") == [[["a", "b"], "mine"], [["c", "b", "a"], "others"]]
+        tab.wait_for_function("() => !document.querySelector('.moving').children.length")
+
+
+def test_nothing_moves_for_those_who_want_no_motion(browser, node, feeder):
+    one = node(feeder.World(["a", "b"], [("a", "b")]))
+    with opened(browser, one, motion="reduce") as tab:
+        one.note("sent", to="b", origin="a", first=1, last=1)
+        tab.wait_for_selector(".moving .flash", state="attached")
+        assert tab.locator(".moving .dot").count() == 0
+
+
+def test_a_flood_of_notes_leaves_the_page_bounded(browser, node, feeder):
+    one = node(feeder.World(["a", "b"], [("a", "b")]))
+    with opened(browser, one) as tab:
+        for place in range(1500):
+            one.note("sent", to="b", origin="a", first=place, last=place)
+        one.note("refused", reason="the last", neighbour="b")
+        wait_for_text(tab, "#notes", "the last")
+        assert tab.locator("#notes li").count() == 50
+        assert tab.locator(".moving > *").count() <= 180
+        tab.locator("label", has_text="without routine").click()
+        assert tab.locator("#notes li").count() == 1
+
+
+def test_histories_are_bounded_and_keep_both_ends(browser, node, feeder):
+    with opened(browser, node(feeder.world_of(3))) as tab:
+        sizes, ends = tab.evaluate(
+            "import('./history.js').then(({ Series }) => { const s = new Series(50);"
+            " const sizes = []; for (let at = 0; at < 20000; at += 1) { s.push({ at });"
+            " sizes.push(s.samples.length); } return [Math.max(...sizes),"
+            " [s.samples[0].at, s.samples.at(-1).at, s.samples.length]]; })"
+        )
+        assert sizes <= 50
+        assert ends[:2] == [0, 19999]
+        assert ends[2] > 20
+
+
+def test_names_are_text_and_never_run(browser, node, feeder):
+    world = feeder.World(HOSTILE, list(itertools.pairwise(HOSTILE)), ttl=9)
+    world.quarantined, world.refused = [HOSTILE[1]], {HOSTILE[2]: 1}
+    world.worth = dict.fromkeys(HOSTILE[1:], 0.5)
+    one = node(world)
+    with opened(browser, one, width=390) as tab:
+        for name in HOSTILE:
+            one.note("decided", event_id=name, action=name, group=name, propensity=0.5)
+        one.note(HOSTILE[1], reason=HOSTILE[2])
+        wait_for_text(tab, "#notes", "onerror")
+        wait_for_text(tab, "#quarantine", HOSTILE[1])
+        assert tab.locator("#trust-bars tr").count() == len(HOSTILE) - 1
+        assert tab.evaluate("window.broken") is None
+        assert tab.locator("main script, main img, main b").count() == 0
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("sites", [5, 40])
+def test_a_phone_needs_no_sideways_scrolling(browser, node, feeder, sites):
+    with opened(browser, node(feeder.world_of(sites)), width=390) as tab:
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+        assert tab.locator("#network-picture svg").bounding_box()["width"] > 300
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_light_and_dark(browser, node, feeder, scheme):
+    world = feeder.world_of(40)
+    world.quarantined, world.mode = [next(iter(world.worth))], "apprentice"
+    with opened(browser, node(world), scheme=scheme) as tab:
+        low, looked_at = tab.evaluate(CONTRASTS)
+        assert low == []
+        assert looked_at > 100
+        ground = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, ground[4:-1].split(","))) < 384) == (scheme == "dark")
+
+
+CONTRASTS = """(() => {
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const parts = (text) => text.match(/[\\d.]+/g).map(Number);
+  const ground = (e) => {
+    for (let at = e; at; at = at.parentElement) {
+      const colour = parts(getComputedStyle(at).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0.99) return colour;
+    }
+  };
+  const low = [];
+  let count = 0;
+  for (const e of document.querySelectorAll("body *")) {
+    const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!text || !e.getClientRects().length || e.closest("title, .unseen, .skip")) continue;
+    const style = getComputedStyle(e);
+    const ink = parts(e.closest("svg") ? style.fill : style.color);
+    const [a, b] = [light(ink), light(ground(e))].sort((x, y) => y - x);
+    count += 1;
+    if ((a + 0.05) / (b + 0.05) < 4.5) low.push(e.outerHTML.slice(0, 120));
+  }
+  return [low, count];
+})()"""
+
+
+def test_the_network_is_drawn_alike_after_a_reload(browser, node, feeder):
+    one = node(feeder.world_of(40))
+    with opened(browser, one) as tab:
+        before = places(tab)
+        tab.reload()
+        tab.wait_for_selector("circle.site", state="attached")
+        assert places(tab) == before
+        assert len({tuple(place) for place in before}) == 40
+
+
+def test_hops_show_as_distances(browser, node, feeder):
+    """A path is drawn as a line: what is further in hops is further on the page."""
+    names = list("abcdef")
+    with opened(browser, node(feeder.World(names, list(itertools.pairwise(names))))) as tab:
+        points = tab.evaluate(
+            "import('./layout.js').then(({ placed }) => Object.fromEntries(placed("
+            "['a','b','c','d','e','f'],"
+            " [['a','b'],['b','c'],['c','d'],['d','e'],['e','f']])))"
+        )
+    (x, y), others = points["a"], [points[name] for name in names[1:]]
+    for hops, (other_x, other_y) in enumerate(others, 1):
+        assert ((x - other_x) ** 2 + (y - other_y) ** 2) ** 0.5 == pytest.approx(hops, rel=0.05)
+
+
+def test_one_site_alone_and_sites_apart_are_drawn(browser, node, feeder):
+    for world in (feeder.World(["a"], []), feeder.World(["a", "b", "c"], [("a", "b")])):
+        with opened(browser, node(world)) as tab:
+            assert tab.locator("circle.site").count() == len(world.names)
+            assert "NaN" not in tab.locator("#network-picture").inner_html()
+
+
+def test_asking_does_not_pile_up(browser, node, feeder):
+    one = node(feeder.world_of(3))
+    with opened(browser, one) as tab:
+        one.asked.clear()
+        for _ in range(20):
+            one.reward(0.5)
+            tab.wait_for_timeout(50)
+        tab.wait_for_timeout(1000)
+        # notes hasten the next asking, but to no more than one in 0.7 s, seen at ticks of 0.5 s
+        assert 1 <= one.asked.count("/v1/status") <= 4
+        assert len(one.listeners) == 1
