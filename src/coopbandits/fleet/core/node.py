@@ -166,7 +166,7 @@ class NodeCore:
         self.journal.taken()
         for _, _, feed in self.feeds.all():
             feed.synced = feed.held
-        self._fitting = None
+        self._fitting, self._news = None, True  # a task that was under way is taken again
 
     def start(self, now: float, *, restored: bool = False, version: str = "") -> list[Action]:
         """Begin, once the log has been replayed.
