@@ -249,10 +249,10 @@ class Exchange:
 
     @property
     def lacks_own(self) -> bool:
-        """Whether a neighbour is known to hold more of an own feed than the node does."""
-        me = self._settings.name
+        """Whether a neighbour is known to hold more of an own feed than is durable here."""
+        epochs = self._feeds.origins[self._settings.name].epochs
         return any(
-            sequence > self._feeds.held(me, number).sequence
+            number not in epochs or sequence > epochs[number].synced.sequence
             for neighbour in self.neighbours.values()
             for number, sequence, _ in neighbour.holds
         )
