@@ -80,7 +80,7 @@ class NodeCore:
         journal: What it leaves behind.
         counts: What it counts of its events.
         epoch: Of its own feed.
-        now: The latest time that it was told.
+        now: The time; it goes on from what the log says even if the clock was set back.
         applied: Up to which position data have been applied.
         adoptions: How often new beliefs were adopted.
         adopted_at: When that was last.
@@ -102,6 +102,7 @@ class NodeCore:
         self._set_up()
         self.counts = Counts()
         self.epoch, self._epoch_began, self.now = 0, 0, 0.0
+        self._ahead = 0.0
         self.applied = self.adoptions = 0
         self.adopted_at: float | None = None
         self._fits = 0
@@ -177,7 +178,7 @@ class NodeCore:
                 goes on in a new epoch.
             version: Of coopbandits.
         """
-        self.now = max(self.now, now)
+        self._go_on(now)
         last = max([self.epoch, *self.feeds.origins[self.settings.name].epochs])
         self._begin(last + 1 if restored or not last else self.epoch, version)
         self._next_fit = self.now + self.settings.pace
@@ -198,7 +199,7 @@ class NodeCore:
         """Take what happens, and return what is to be done."""
         if self._stopped:
             return []
-        self.now = max(self.now, now)
+        self._go_on(now)
         self._pass()
         if isinstance(event, Asked):
             self._asked(event.ticket, event.request)
@@ -447,6 +448,11 @@ class NodeCore:
         )  # fmt: skip
 
     # Time passes.
+
+    def _go_on(self, now: float) -> None:
+        """Let time pass as the clock does, from where it was if that was set back."""
+        self._ahead = max(self._ahead, self.now - now)
+        self.now = now + self._ahead
 
     def _advance(self) -> None:
         """Do what follows from what has just happened."""
