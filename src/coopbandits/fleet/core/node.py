@@ -370,12 +370,15 @@ class NodeCore:
         waiting, changed = self.journal.unapplied, dict[str, None]()
         while waiting and waiting[0].position <= position:
             data = waiting.popleft()
-            if isinstance(data.entry, Adopted):  # rests on all that came before it
-                self._take_sums(changed)
+            if isinstance(data.entry, Adopted) or self._lost_before(data.entry):
+                self._take_sums(changed)  # it rests on them, or they on the rounds before it
                 changed = {}
             self._apply_one(data, changed)
         self._take_sums(changed)
         self.applied = max(self.applied, position)
+
+    def _lost_before(self, entry: LogEntry) -> bool:
+        return isinstance(entry, Received) and entry.origin == self.settings.name
 
     def _take_sums(self, changed: Iterable[str]) -> None:
         sums = self.feeds.sums([*changed])
