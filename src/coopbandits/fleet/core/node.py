@@ -219,8 +219,12 @@ class NodeCore:
         return actions
 
     def give_up_learning(self) -> None:
-        """Forget the learning task that is under way; the node is about to end."""
-        self._fitting = None
+        """Forget the learning task that is under way; the node is about to end.
+
+        Not one whose result is on its way to the log: it is adopted, be it at the next start.
+        """
+        if not any(isinstance(data.entry, Adopted) for data in self.journal.unapplied):
+            self._fitting = None
 
     def snapshot(self) -> list[Action]:
         """Keep the state, so that the next start need not replay the log."""
