@@ -599,10 +599,19 @@ class NodeCore:
     def _failed(self, event: SyncFailed) -> list[Action]:
         """Entries were not written: give up what was done with them."""
         self._stopped = True
-        kind, what = ("disk-full", "the disk is full") if event.full else ("stopping", "no sync")
-        refused = RefusedError(
-            kind, f"{what}: {event.reason}; nothing of the request was kept", retry_after=5.0
-        )
+        if event.full:
+            refused = RefusedError(
+                "disk-full",
+                f"the disk is full: {event.reason}; nothing of the request was kept",
+                retry_after=5.0,
+            )
+        else:
+            refused = RefusedError(
+                "stopping",
+                f"the node stops, as its log cannot be made durable: {event.reason}; the request "
+                "may have been kept or not, so send it again with the same id or Idempotency-Key",
+                retry_after=5.0,
+            )
         actions: list[Action] = [Answer(t, refused) for t in self.journal.forgotten()]
         if event.full:
             return [*actions, Rebuild(event.reason)]
