@@ -548,8 +548,8 @@ class NodeCore:
         """Keep the state, where no task is under way; and drop entries that nothing needs."""
         from coopbandits.fleet.core.state import stored  # noqa: PLC0415 (it knows this class)
 
-        if self._fitting is not None:
-            return
+        if self._fitting is not None or self.journal.position == self._snapshot_at:
+            return  # a second one of one position would take the place of the one before it
         self._snapshot_at = self.journal.position
         former, self._restorable = self._restorable, self.applied
         self.journal.do(Snapshot(self.journal.position, stored(self)))
