@@ -98,6 +98,7 @@ class NodeCore:
         policy, where = settings.policy, network or settings.network
         expire = 2 * settings.rewards.most + _SPARE
         self.agent: Agent = policy.agent(settings.name, where, seed=settings.seed, expire=expire)
+        self._layouts = [layout(where)]
         self.journal = Journal()
         self._set_up()
         self.counts = Counts()
@@ -623,6 +624,7 @@ class NodeCore:
         if (entry.sites, entry.edges) != layout(self.agent.network):
             self._apply(position - 1)
             self._move(grown(self.agent.network, entry.sites, entry.edges))
+            self._layouts.append((entry.sites, entry.edges))
         if entry.epoch != self.epoch:
             self._epoch_began = position
             self.feeds.open(self.settings.name, entry.epoch)
