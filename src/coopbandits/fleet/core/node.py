@@ -551,6 +551,8 @@ class NodeCore:
 
         if self._fitting is not None or self.journal.position == self._snapshot_at:
             return  # a second one of one position would take the place of the one before it
+        covered, self._covered = self._covered, self.feeds.covered()
+        cuts = self.feeds.cut(covered)
         self._snapshot_at = self.journal.position
         former, self._restorable = self._restorable, self.applied
         self.journal.do(Snapshot(self.journal.position, stored(self)))
@@ -560,8 +562,6 @@ class NodeCore:
             self.journal.position - self.settings.keep_entries,
             former + 1 if oldest is None else oldest.position,
         )
-        covered, self._covered = self._covered, self.feeds.covered()
-        cuts = self.feeds.cut(covered)
         if before > 1 or cuts:
             self.journal.do(Cut(max(before, 0), cuts))
 
