@@ -320,7 +320,8 @@ class NodeCore:
     def _decided(self, request: DecideRequest, offer: Offer) -> tuple[int, Decided]:
         """Take one decision, and return its position and its entry."""
         number = self.counts.decisions + 1
-        name = request.event_id or f"e{self.epoch:x}.{number:x}"
+        # The time is in it as decisions of a log that an older one replaced had the same numbers.
+        name = request.event_id or f"e{int(1000 * self.now):x}.{number:x}"
         choice = chosen(self.agent, self.settings, offer, name)
         entry = self._entry(request, offer, choice, name, number)
         position = self.journal.append(entry)
