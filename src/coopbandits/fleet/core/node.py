@@ -102,7 +102,8 @@ class NodeCore:
         self.journal = Journal()
         self._set_up()
         self.counts = Counts()
-        self.epoch, self._epoch_began, self.now = 0, 0, 0.0
+        self.epoch, self.now = 0, 0.0
+        self._started_at = self._epoch_began = 0  # what is lost was written before the latter
         self._ahead = 0.0
         self.applied = self.adoptions = 0
         self.adopted_at: float | None = None
@@ -188,12 +189,13 @@ class NodeCore:
         self._advance()
         return self.journal.taken()
 
-    def _begin(self, epoch: int, version: str) -> None:
+    def _begin(self, epoch: int, version: str, *, anew: bool = True) -> None:
         """Write down that the node starts, and in which epoch its own records stand."""
         if epoch != self.epoch:
             epoch = max(epoch, int(1000 * self.now))  # no epoch that was lost is used again
         sites, edges = layout(self.settings.network)
-        entry = Started(self.now, version, self.settings.policy.fingerprint, sites, edges, epoch)
+        policy = self.settings.policy.fingerprint
+        entry = Started(self.now, version, policy, sites, edges, epoch, anew)
         self._started(entry, self.journal.append(entry))
 
     def handle(self, event: Input, now: float) -> list[Action]:
@@ -491,7 +493,7 @@ class NodeCore:
         lost = self.exchange.lost(self.epoch)
         if lost:
             self.journal.note("epoch", lost=lost)
-            self._begin(lost + 1, "")
+            self._begin(lost + 1, "", anew=False)
         patience = _PATIENCE if self.exchange.lacks_own else 0.0
         answered = all(one.answered for one in self.exchange.neighbours.values())
         late = self.now >= self._writes_from + patience * self.settings.heads_wait
@@ -626,8 +628,10 @@ class NodeCore:
             self._apply(position - 1)
             self._move(grown(self.agent.network, entry.sites, entry.edges))
             self._layouts.append((entry.sites, entry.edges))
+        if entry.anew:
+            self._started_at = position
         if entry.epoch != self.epoch:
-            self._epoch_began = position
+            self._epoch_began = self._started_at
             self.feeds.open(self.settings.name, entry.epoch)
         self.epoch = entry.epoch
 

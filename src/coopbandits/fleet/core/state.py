@@ -34,7 +34,7 @@ def stored(core: "NodeCore") -> bytes:
             "counts": core.counts.stored(),
             "position": core.journal.position,
             "applied": core.applied,
-            "epoch": [core.epoch, core._epoch_began],
+            "epoch": [core.epoch, core._epoch_began, core._started_at],
             "now": core.now,
             "adoptions": [core.adoptions, core.adopted_at, core._fits],
         }
@@ -70,7 +70,7 @@ def restore(core: "NodeCore", data: bytes) -> None:
         core.counts = Counts.restored(read["counts"])
         core.journal.position, core.applied = read["position"], read["applied"]
         core._snapshot_at, core._restorable = read["position"], read["applied"]
-        core.epoch, core._epoch_began = read["epoch"]
+        core.epoch, core._epoch_began, core._started_at = read["epoch"]
         core.now = read["now"]
         core.adoptions, core.adopted_at, core._fits = read["adoptions"]
     except (CoopBanditsError, LookupError, TypeError, ValueError) as error:
