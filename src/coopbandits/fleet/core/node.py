@@ -112,6 +112,7 @@ class NodeCore:
         self._next_fit = 0.0
         self._news = True
         self._writes_from: float | None = None
+        self._heads_known = True
         self._snapshot_at = self._restorable = 0
         self._covered: dict[tuple[str, int], int] = {}
         self._stopped = False
@@ -186,6 +187,7 @@ class NodeCore:
         self._next_fit = self.now + self.settings.pace
         if self.exchange.neighbours:
             self._writes_from = self.now + self.settings.heads_wait
+            self._heads_known = False
         self._advance()
         return self.journal.taken()
 
@@ -488,6 +490,10 @@ class NodeCore:
         If they hold more of it than the node itself, its log was replaced by an older one: it goes
         on in a new epoch, once it has taken back what it lost.
         """
+        if self._heads_known:
+            return
+        answered = all(one.answered for one in self.exchange.neighbours.values())
+        self._heads_known = answered and not self.exchange.lacks_own
         if self._writes_from is None:
             return
         lost = self.exchange.lost(self.epoch)
@@ -495,7 +501,6 @@ class NodeCore:
             self.journal.note("epoch", lost=lost)
             self._begin(lost + 1, "", anew=False)
         patience = _PATIENCE if self.exchange.lacks_own else 0.0
-        answered = all(one.answered for one in self.exchange.neighbours.values())
         late = self.now >= self._writes_from + patience * self.settings.heads_wait
         if late or (answered and not patience):
             self._writes_from = None
@@ -508,7 +513,7 @@ class NodeCore:
             value = self.events.outcome(event)
             recorded = False
             if value is not None and event.round:
-                if not self.writing:
+                if not self.writing or self._may_be_recorded(event):
                     continue
                 recorded = self._record(event, value)
             if not recorded:
@@ -516,6 +521,11 @@ class NodeCore:
             self._closed(name, value, recorded=recorded)
         if ended:
             self.journal.append(Ended(self.now, ended))
+
+    def _may_be_recorded(self, event: Event) -> bool:
+        """Tell whether an event may stand in records that were lost, and there is time to ask."""
+        before = event.position < self._epoch_began
+        return before and not self._heads_known and not self.events.is_over(event, self.now)
 
     def _closed(self, name: str, value: float | None, *, recorded: bool) -> None:
         event = self.events.closed(name, value, recorded=recorded)
