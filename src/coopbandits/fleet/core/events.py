@@ -195,6 +195,10 @@ class Events:
             if len(self.gone) > self.rules.most:
                 self.gone.popitem(last=False)
 
+    def is_over(self, event: Event, now: float) -> bool:
+        """Tell whether an event has to close: it expires, or more than may be are known."""
+        return event.at + self.rules.ttl <= now or len(self.known) > self.rules.most
+
     def _old(self, now: float) -> Iterator[Event]:
         surplus = len(self.known) - self.rules.most
         for event in self.known.values():
