@@ -209,8 +209,9 @@ class Events:
 
     def reply(self, event: Event) -> EventReply:
         """Return an event as it is shown."""
-        wait = self.rules.wait
-        until = event.at + self.rules.ttl if wait is None else event.counts_from + wait
+        until = event.at + self.rules.ttl
+        if self.rules.wait is not None and not event.deferred:
+            until = min(until, event.counts_from + self.rules.wait)
         return EventReply(
             event_id=event.id,
             state="closed" if event.closed else "deferred" if event.deferred else "open",

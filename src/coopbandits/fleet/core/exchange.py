@@ -211,7 +211,7 @@ class Exchange:
                     starts_from_base = held.sequence == 0 and base > (0, 0) and number <= base[0]
                     if not starts_from_base and self._ask(name, (origin, number), now):
                         self.send(name, Want(origin, number, held.sequence, sequence))
-                elif sequence == held.sequence and digest != held.hash:
+                elif sequence == held.sequence > 0 and digest != held.hash:
                     self._suspect(name, origin, number, held, now)
 
     def _own_heads(self, name: str, yours: Heads, now: float, writing: bool, epoch: int) -> None:
@@ -287,7 +287,7 @@ class Exchange:
         if one is None or not self.offers(want.origin, name):
             raise RemoteProtocolError(f"{name} asked for {want.origin}, who is not offered to it")
         feed = one.epochs.get(want.epoch)
-        if feed is None or want.after >= feed.synced.sequence or want.after < 0:
+        if feed is None or want.after >= feed.synced.sequence:
             return
         if want.after < feed.cut:
             if one.base is not None:
