@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.lab.cli import main
+from coopbandits.cli import main
 from coopbandits.lab.commands.demo import DEMO
 from coopbandits.lab.experiments.experiment import read_experiment
 from coopbandits.lab.experiments.reproduce import paper_experiment

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "coopbandits"
-OUTER = ("lab", "fleet")
+OUTER = ("lab", "fleet", "cli.py")
 ALLOWED = {
     "coopbandits",
     "networkx",
@@ -78,7 +78,20 @@ def test_there_is_a_core_to_check():
 def test_core_imports_only_what_it_may(file):
     for name in imported(file):
         assert name.split(".")[0] in ALLOWED, f"{file.name} imports {name}"
-        assert not name.startswith(tuple(f"coopbandits.{layer}" for layer in OUTER))
+        assert not name.startswith(("coopbandits.lab", "coopbandits.fleet", "coopbandits.cli"))
+
+
+@pytest.mark.parametrize(("layer", "other"), [("lab", "fleet"), ("fleet", "lab")])
+def test_lab_and_fleet_import_neither_each_other_nor_the_command(layer, other):
+    for file in sorted((SOURCE / layer).rglob("*.py")):
+        for name in imported(file):
+            assert not name.startswith((f"coopbandits.{other}", "coopbandits.cli")), file
+
+
+def test_the_command_imports_nothing_heavy_before_it_knows_what_is_asked():
+    assert {name.split(".")[0] for name in imported(SOURCE / "cli.py")} <= {
+        "argparse", "collections", "coopbandits", "importlib", "os", "sys",
+    }  # fmt: skip
 
 
 def test_a_file_imports_only_from_above_it_in_the_architectures_list():

@@ -70,13 +70,29 @@ def decide_again(agent: Agent, contexts: Array, index: int) -> Decision:
         contexts: (K, d).
         index: What was chosen.
     """
+    return decide_or_take(agent, contexts, index)[1]
+
+
+def decide_or_take(agent: Agent, contexts: Array, instead: int | None) -> tuple[Decision, Decision]:
+    """Let the agent decide, and take another action in the place of its choice, if one is given.
+
+    Random numbers are used up as by `decide`.
+
+    Args:
+        agent: Who decides.
+        contexts: (K, d).
+        instead: Which action is taken; None for the one that the agent chooses.
+
+    Returns:
+        What the agent chose, and the decision that was taken, which may be the same.
+    """
     before = agent._attachments
-    decision = agent.decide(contexts, learn=False)
-    if decision.index == index:
-        return decision
-    del agent._open[decision.id]
-    agent._attachments, agent._round = before, decision.id - 1
-    return agent.took(contexts, index)
+    chosen = agent.decide(contexts, learn=False)
+    if instead is None or chosen.index == instead:
+        return chosen, chosen
+    del agent._open[chosen.id]
+    agent._attachments, agent._round = before, chosen.id - 1
+    return chosen, agent.took(contexts, instead)
 
 
 def settle_dimension(agent: Agent, dim: int) -> None:

@@ -70,7 +70,23 @@ _log = logging.getLogger("coopbandits.fleet")
 _TICK = 0.05
 # A watcher that does not keep up loses the oldest notes.
 _NOTES = 1_000
-_LOUD = {"quarantined", "refused", "epoch", "learner", "linked", "disk"}
+# What the log for people says of notes.
+_SAID = {
+    "linked": (logging.INFO, "link with %(neighbour)s: up is %(up)s"),
+    "checkpoint": (logging.INFO, "checkpoint of %(origin)s at its record %(sequence)s"),
+    "refused": (logging.WARNING, "a message of %(neighbour)s was refused: %(reason)s"),
+    "learner": (logging.WARNING, "a learning task failed, and another will be taken: %(error)s"),
+    "disk": (logging.ERROR, "the disk is %(state)s; requests are refused until there is room"),
+    "epoch": (
+        logging.WARNING,
+        "neighbours hold records of this node that it has lost; it takes them back, and goes on "
+        "in the epoch behind %(lost)s",
+    ),
+    "quarantined": (
+        logging.ERROR,
+        "two records of %(origin)s contradict each other (a fork): nothing more is taken from it",
+    ),
+}
 
 
 class Node:
@@ -127,9 +143,9 @@ class Node:
         """Open the log and begin. Raises what is wrong with it."""
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[tuple[int, str]] = self._loop.create_future()
+        self._learner.start(self._learnt)  # first: its process may be forked, before any thread
         self.core = opened(self.settings, self._keys, self._store)
         self._commits = GroupCommit(self._store, self._committed)
-        self._learner.start(self._learnt)
         self._started_at = self.now()
         self._do(self.core.start(self.now(), restored=self._restored, version=__version__))
         self._links.start(
@@ -156,6 +172,11 @@ class Node:
         if self._commits is not None:
             await asyncio.to_thread(self._commits.close, drain)
         self._store.close()
+
+    @property
+    def dim(self) -> int | None:
+        """How many numbers a context has; None till the first decision or record says so."""
+        return self.core.agent._inbox.dim
 
     # What users ask (`face.Face`).
 
@@ -317,8 +338,9 @@ class Node:
         self._note(Note("sent", {"to": action.neighbour, **fields}))
 
     def _note(self, note: Note) -> None:
-        if note.kind in _LOUD:
-            _log.warning("%s %s", note.kind, note.fields)
+        if note.kind in _SAID:
+            level, text = _SAID[note.kind]
+            _log.log(level, text, note.fields)
         if not self._watchers:
             return
         said = {"kind": note.kind, "at": self.now(), **note.fields}

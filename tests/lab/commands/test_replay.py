@@ -6,9 +6,9 @@ import pytest
 
 import coopbandits as cb
 from coopbandits import policies
+from coopbandits.cli import main
 from coopbandits.errors import InputError, NetworkError, ParameterError
 from coopbandits.lab import Log, Logged, fit_kernel, logged, read_log, replay_policy, write_log
-from coopbandits.lab.cli import main
 from coopbandits.lab.commands import replay
 
 

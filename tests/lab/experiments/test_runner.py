@@ -178,7 +178,7 @@ def test_trials_may_only_grow(finished):
 def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bytes(tmp_path):
     file = tmp_path / "experiment.toml"
     file.write_text(to_toml(small(trials=8)))
-    command = [sys.executable, "-m", "coopbandits.lab.cli", "run", str(file), "--workers", "2"]
+    command = [sys.executable, "-m", "coopbandits.cli", "run", str(file), "--workers", "2"]
     whole = subprocess.run(
         [*command, "--out", str(tmp_path / "whole")], capture_output=True, check=False
     )

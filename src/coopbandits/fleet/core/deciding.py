@@ -83,11 +83,20 @@ def digest(request: DecideRequest) -> bytes:
 
 def in_control(settings: Settings, event_id: str) -> bool:
     """Tell whether the fixed policy serves an event: by its id alone, so always the same way."""
-    if not settings.control:
-        return False
+    return _drawn(settings, event_id, b"control")[0] < settings.control
+
+
+def explored(settings: Settings, event_id: str, actions: int) -> int | None:
+    """Return any of K actions for a share of the events, by the event's id alone; else None."""
+    hit, place = _drawn(settings, event_id, b"explore")
+    return int(place * actions) if hit < settings.explore else None
+
+
+def _drawn(settings: Settings, event_id: str, purpose: bytes) -> tuple[float, float]:
+    """Return two numbers in [0, 1) that follow from an event's id: no state, nothing to replay."""
     text = f"{settings.fleet}/{settings.name}/{event_id}".encode()
-    drawn = int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
-    return drawn < settings.control * 2.0**64
+    drawn = blake2b(text, digest_size=16, person=purpose).digest()
+    return int.from_bytes(drawn[:6], "big") / 2**48, int.from_bytes(drawn[6:12], "big") / 2**48
 
 
 def chosen(agent: Agent, settings: Settings, offer: Offer, event_id: str) -> Choice:
@@ -107,13 +116,28 @@ def chosen(agent: Agent, settings: Settings, offer: Offer, event_id: str) -> Cho
             decision = agent.took(contexts, allowed.index(fixed))
             order, scores = _ranked(believed, allowed, None)
             return Choice(decision.id, fixed, order, scores, None, "baseline", agreed=best == fixed)
-        decision = agent.decide(contexts, learn=False)
+        return _learner_chose(agent, settings, offer, event_id)
     except (InputError, LocalProtocolError) as error:
         raise RefusedError("invalid", str(error)) from error
-    assert decision.index is not None
-    order, scores = _ranked(decision.scores, allowed, allowed[decision.index])
-    propensity = decision.propensity
-    return Choice(decision.id, allowed[decision.index], order, scores, propensity, "learner")
+
+
+def _learner_chose(agent: Agent, settings: Settings, offer: Offer, event_id: str) -> Choice:
+    """Let the agent choose, and take any other action in its place where the node explores.
+
+    p(a) = (1 − share)·p_agent(a) + share/K. The agent is sure of its choice (p_agent = 1), or knows
+    nothing and takes each action alike, or its draw has no known probability.
+    """
+    count = len(offer.allowed)
+    other = explored(settings, event_id, count)
+    first, decision = feeds.decide_or_take(agent, offer.contexts[offer.allowed], other)
+    index, chance = decision.index, first.propensity
+    assert index is not None
+    if index != first.index and chance == 1.0:
+        chance = 0.0
+    if chance is not None:
+        chance = (1.0 - settings.explore) * chance + settings.explore / count
+    order, scores = _ranked(first.scores, offer.allowed, offer.allowed[index])
+    return Choice(decision.id, offer.allowed[index], order, scores, chance, "learner")
 
 
 def chosen_again(agent: Agent, entry: Decided) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from coopbandits.agent import Agent, feeds
 from coopbandits.agent.learning import LearningResult, LearningTask
-from coopbandits.errors import InputError, LocalProtocolError
+from coopbandits.errors import InputError, LocalProtocolError, ParameterError
 from coopbandits.fleet.api import DecideManyReply, DecideRequest
 from coopbandits.fleet.checkpoint import Checkpoint
 from coopbandits.fleet.core.actions import (
@@ -598,6 +598,13 @@ class NodeCore:
     # A replay does the same again.
 
     def _started(self, entry: Started, position: int) -> None:
+        if entry.policy != self.settings.policy.fingerprint:
+            raise ParameterError(
+                f"the log was written under the policy {entry.policy[:12]}, and the node is to run "
+                f"{self.settings.policy.fingerprint[:12]} ({self.settings.policy.name}): its "
+                "observations are of other features or units. Give it the policy of its log, or "
+                "an empty folder"
+            )
         if (entry.sites, entry.edges) != layout(self.agent.network):
             self._apply(position - 1)
             self._move(grown(self.agent.network, entry.sites, entry.edges))

@@ -19,14 +19,7 @@ def opened(settings: Settings, keys: Keys, store: Store, *, states: bool = True)
         store: Its log.
         states: Whether to begin from a stored state; if not, the whole log is replayed.
     """
-    for _, data in store.snapshots() if states else []:
-        try:
-            core = NodeCore(settings, keys, network_of(data))
-            restore(core, data)
-        except DamageError:
-            continue  # an index; the one before, or the log, has the same
-        if core.applied + 1 < store.first:
-            continue
+    for core in _restored(settings, keys, store) if states else ():
         core.replay(_entries(store, core.applied))
         return core
     if store.first > 1:
@@ -37,6 +30,34 @@ def opened(settings: Settings, keys: Keys, store: Store, *, states: bool = True)
     core = NodeCore(settings, keys, _first_network(store))
     core.replay(_entries(store, 0))
     return core
+
+
+def replayed(settings: Settings, keys: Keys, store: Store) -> tuple[NodeCore, int]:
+    """Make a core by doing again as much of the log as is there; and say from which entry on.
+
+    Behind a log that was cut that is from its oldest stored state.
+    """
+    if store.first == 1:
+        return opened(settings, keys, store, states=False), 1
+    kept = [*_restored(settings, keys, store)]
+    if not kept:
+        return opened(settings, keys, store), store.first  # says what is wrong
+    core = kept[-1]
+    first = core.applied + 1
+    core.replay(_entries(store, core.applied))
+    return core, first
+
+
+def _restored(settings: Settings, keys: Keys, store: Store) -> Iterator[NodeCore]:
+    """Yield the cores of stored states behind which the log goes on, the newest first."""
+    for _, data in store.snapshots():
+        try:
+            core = NodeCore(settings, keys, network_of(data))
+            restore(core, data)
+        except DamageError:
+            continue  # an index; the one before, or the log, has the same
+        if core.applied + 1 >= store.first:
+            yield core
 
 
 def _first_network(store: Store) -> Network | None:

@@ -6,7 +6,7 @@ A node promises what `checked` lets in; the rest is refused at the start, with t
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from coopbandits.act import FollowCentre, within
+from coopbandits.act import FollowCentre, Sample, UpperBound, within
 from coopbandits.arrays import short
 from coopbandits.errors import ParameterError
 from coopbandits.features import Exact, is_finite
@@ -73,6 +73,8 @@ class Settings:
         seed: Of the agent's own random numbers.
         mode: online, apprentice or off.
         control: The share of events that the fixed policy serves and nobody learns from.
+        explore: The share of the learner's decisions in which any action is taken, each alike, so
+            that a log tells what other policies are worth.
         rewards: Which count, and when.
         pace: Seconds between two learning tasks.
         heads_wait: Seconds for which a starting node waits for neighbours to say how its own feed
@@ -92,6 +94,7 @@ class Settings:
     seed: int = 0
     mode: Mode = "online"
     control: float = 0.0
+    explore: float = 0.0
     rewards: RewardRules = RewardRules()
     pace: float = 0.2
     heads_wait: float = 2.0
@@ -107,9 +110,17 @@ class Settings:
         self.network.index(self.name)
         if self.mode not in ("online", "apprentice", "off"):
             raise ParameterError(f"mode must be online, apprentice or off, got {short(self.mode)}")
-        if not 0 <= self.control < 1:
+        for name, share in (("control", self.control), ("explore", self.explore)):
+            if not 0 <= share < 1:
+                raise ParameterError(
+                    f"{name} is a share of events, from 0 to below 1, got {short(share)}"
+                )
+        act = self.policy.act
+        single = isinstance(act, UpperBound) or (isinstance(act, Sample) and act.samples == 1)
+        if self.explore and not single:
             raise ParameterError(
-                f"control is a share of events, from 0 to below 1, got {short(self.control)}"
+                f"explore={short(self.explore)} beside act={short(act)}, which explores "
+                "or chooses in its own way; leave one of the two out"
             )
         if self.checkpoint_every % 100 or self.checkpoint_every < 100:
             raise ParameterError(

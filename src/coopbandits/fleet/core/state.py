@@ -23,24 +23,31 @@ VERSION = 1
 
 def stored(core: "NodeCore") -> bytes:
     """Put a core into bytes; no learning task may be under way."""
+    return msgspec.msgpack.encode({**_of_log(core), "now": core.now})
+
+
+def same(one: "NodeCore", other: "NodeCore") -> bool:
+    """Tell whether two cores have done the same, to the bit; clocks may differ."""
+    return msgspec.msgpack.encode(_of_log(one)) == msgspec.msgpack.encode(_of_log(other))
+
+
+def _of_log(core: "NodeCore") -> dict[str, Any]:
+    """Return all that follows from the log."""
     sites, edges = layout(core.agent.network)
-    return msgspec.msgpack.encode(
-        {
-            "version": VERSION,
-            "policy": core.settings.policy.fingerprint,
-            "sites": sites,
-            "edges": edges,
-            "agent": core.agent.to_bytes(),
-            "events": core.events.stored(),
-            "feeds": core.feeds.stored(),
-            "counts": core.counts.stored(),
-            "position": core.journal.position,
-            "applied": core.applied,
-            "epoch": [core.epoch, core._epoch_began],
-            "now": core.now,
-            "adoptions": [core.adoptions, core.adopted_at, core._fits],
-        }
-    )
+    return {
+        "version": VERSION,
+        "policy": core.settings.policy.fingerprint,
+        "sites": sites,
+        "edges": edges,
+        "agent": core.agent.to_bytes(),
+        "events": core.events.stored(),
+        "feeds": core.feeds.stored(),
+        "counts": core.counts.stored(),
+        "position": core.journal.position,
+        "applied": core.applied,
+        "epoch": [core.epoch, core._epoch_began],
+        "adoptions": [core.adoptions, core.adopted_at, core._fits],
+    }
 
 
 def network_of(data: bytes) -> Network:

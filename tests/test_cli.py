@@ -4,17 +4,18 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 
 import pytest
 
-from coopbandits.lab import cli
+from coopbandits import cli
 from coopbandits.lab.experiments.toml_text import to_toml
 from lab_small import small
 
 
 def coop(*arguments, **options):
     return subprocess.run(
-        [sys.executable, "-m", "coopbandits.lab.cli", *map(str, arguments)],
+        [sys.executable, "-m", "coopbandits.cli", *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -25,7 +26,7 @@ def coop(*arguments, **options):
 def test_help_loads_nothing_heavy():
     code = (
         "import sys\n"
-        "from coopbandits.lab.cli import main\n"
+        "from coopbandits.cli import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "heavy = {'numpy', 'scipy', 'matplotlib', 'rich', 'pyarrow', 'networkx', 'distributed'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
@@ -42,9 +43,8 @@ def test_every_command_has_a_body():
         action.choices for action in cli.parser()._actions if hasattr(action, "choices")
         and action.choices
     )  # fmt: skip
-    for name in commands:
-        module = __import__(f"coopbandits.lab.commands.{name}", fromlist=["main"])
-        assert callable(module.main), name
+    for name, command in commands.items():
+        assert callable(import_module(command.get_default("body")).main), name
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_a_folder_that_cannot_be_written_is_said(file, tmp_path):
 
 def test_ctrl_c_ends_with_130_and_keeps_what_was_done(file, tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "coopbandits.lab.cli", "run", str(file), "trials=400",
+        [sys.executable, "-m", "coopbandits.cli", "run", str(file), "trials=400",
          "--workers", "1", "--out", str(tmp_path / "run")],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
         # started in the background, these tests ignore the signal, and so would what they start
@@ -168,7 +168,7 @@ def test_schema_is_printed_or_written(tmp_path):
 
 def test_a_closed_pipe_is_no_error():
     done = subprocess.run(
-        f"{sys.executable} -m coopbandits.lab.cli schema | head -c 10",
+        f"{sys.executable} -m coopbandits.cli schema | head -c 10",
         shell=True, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""The command `coop`: what can be asked for; what is done is in commands/.
+"""The command `coop`: what can be asked for; what is done is in the layers' `commands/`.
 
 Nothing heavy is imported before a command is known, so that `coop --help` answers at once.
 """
@@ -10,6 +10,12 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 Command = Callable[[str, str], argparse.ArgumentParser]
+NODE_ACTIONS = {
+    "replay": "do again what its log says, and compare",
+    "verify": "read all of its log, and say what it holds",
+    "backup": "copy its log into a new folder, while it runs or not",
+    "restore": "put a backup in the place of its log",
+}
 _FAILED, _INTERRUPTED = 2, 130
 # A message has at most so many lines.
 _LINES = 6
@@ -19,21 +25,26 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of `coop`."""
     coop = argparse.ArgumentParser(
         prog="coop",
-        description="Cooperative kernel bandits: simulate, compare, plan.",
+        description="Cooperative kernel bandits: simulate, compare, plan, run.",
         epilog="Start with `coop demo`. Each command has its own --help.",
     )
     coop.add_argument("--version", action="version", version=_version())
     commands = coop.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    def command(name: str, text: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=text, description=text)
-        made.add_argument("--debug", action="store_true", help="show stack traces of errors")
-        return made
+    def of(layer: str) -> Command:
+        def command(name: str, text: str) -> argparse.ArgumentParser:
+            made = commands.add_parser(name, help=text, description=text)
+            made.add_argument("--debug", action="store_true", help="show stack traces of errors")
+            made.set_defaults(body=f"coopbandits.{layer}.commands.{name}", extra=layer)
+            return made
 
-    _experiments(command)
-    _pages(command)
-    _logs(command)
-    command("doctor", "is everything installed, and does it work?")
+        return command
+
+    _experiments(of("lab"))
+    _pages(of("lab"))
+    _logs(of("lab"))
+    of("lab")("doctor", "is everything installed, and does it work?")
+    _nodes(of("fleet"))
     return coop
 
 
@@ -114,14 +125,39 @@ def _logs(command: Command) -> None:
     )
 
 
+def _nodes(command: Command) -> None:
+    """Add what runs nodes."""
+    up = command("up", "a fleet of nodes on this machine, one process each")
+    up.add_argument("--agents", type=int, metavar="N", help="so many sites (default: 5)")
+    up.add_argument("--topology", metavar="FILE", help="sites, edges, γ, policy (docs/fleet.md)")
+    up.add_argument("--out", metavar="DIR", default="out/fleet", help="(default: out/fleet)")
+    up.add_argument("--port", type=int, default=7800, help="from here on (default: 7800)")
+    up.add_argument("--demo", action="store_true", help="send traffic of a simulated problem")
+    node = command("node", "one node: decide, learn, lose nothing")
+    node.add_argument(
+        "action", nargs="?", default="run", choices=["run", *NODE_ACTIONS], metavar="ACTION",
+        help="; ".join(f"{name}: {text}" for name, text in NODE_ACTIONS.items()),
+    )  # fmt: skip
+    node.add_argument("folder", nargs="?", metavar="BACKUP", help="of backup and restore")
+    node.add_argument("--config", metavar="FILE", required=True, help="node.toml (docs/fleet.md)")
+    node.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="such as http.port=8081"
+    )
+    node.add_argument("--check", action="store_true", help="check the configuration, and end")
+    node.add_argument("--overwrite", action="store_true", help="restore over what is there")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `coop`: 0 if it worked, 2 for what the user can mend, 130 for Ctrl-C."""
+    """Run `coop`: 0 if it worked, 2 for what the user can mend, 130 for Ctrl-C.
+
+    A node that ends by itself has the exit codes of docs/fleet.md.
+    """
     options = _read(parser(), arguments)
     # One BLAS thread: the same bytes whatever the number of cores; must be set before NumPy loads.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     try:
-        return int(import_module(f"coopbandits.lab.commands.{options.command}").main(options))
+        return int(import_module(options.body).main(options))
     except KeyboardInterrupt:
         return _stopped(options, "interrupted; what was done is kept", _INTERRUPTED)
     except SystemExit as error:  # of one's own code
@@ -130,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, MemoryError) as error:
-        return _stopped(options, _message(error), _FAILED)
+        return _stopped(options, _message(error, options.extra), _FAILED)
 
 
 def _read(coop: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -151,13 +187,13 @@ def _stopped(options: argparse.Namespace, message: str, code: int) -> int:
     return code
 
 
-def _message(error: BaseException) -> str:
+def _message(error: BaseException, extra: str) -> str:
     from coopbandits.errors import CoopBanditsError  # noqa: PLC0415
 
     if isinstance(error, CoopBanditsError):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
-        return f"{error}; pip install 'coopbandits[lab]' brings what the lab needs"
+        return f"{error}; pip install 'coopbandits[{extra}]' brings what it needs"
     if isinstance(error, MemoryError):
         return "memory ran out; take fewer agents or rounds, or fewer --workers"
     if isinstance(error, OSError):

@@ -1,0 +1,1 @@
+"""What the commands `coop node` and `coop up` do."""

@@ -1,0 +1,78 @@
+"""`coop up`: a fleet of nodes on this machine."""
+
+import argparse
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from coopbandits.errors import ParameterError
+from coopbandits.fleet.local_fleet import LocalFleet, prepared
+from coopbandits.fleet.supervisor import Ready, Supervisor
+from coopbandits.fleet.traffic import DIM, send
+
+_CONTROL = 0.1
+_ADDRESS = "http://127.0.0.1"
+
+
+def main(options: argparse.Namespace) -> int:
+    """Prepare the folder, and run its nodes until Ctrl-C."""
+    began = time.monotonic()
+    if not 0 < options.port < 2**16:
+        raise ParameterError(f"--port must be from 1 to 65535, got {options.port}")
+    fleet = prepared(
+        Path(options.out),
+        topology=None if options.topology is None else Path(options.topology),
+        agents=options.agents,
+        port=options.port,
+        control=_CONTROL if options.demo else 0.0,
+    )
+    supervisor = Supervisor(fleet.nodes, _say)
+
+    def ready(nodes: dict[str, Ready], stop: Callable[[], None]) -> None:
+        seconds = time.monotonic() - began
+        _say("\n".join(_greeting(fleet, nodes, options.out, seconds)))
+        if options.demo:
+            urls = {name: f"{_ADDRESS}:{node.port}" for name, node in nodes.items()}
+            supervisor.beside(
+                partial(send, urls, fleet.topology.network, seed=0, parent=os.getpid())
+            )
+
+    code = supervisor.run(ready)
+    _say(f"stopped; `coop up --out {shlex.quote(options.out)}` goes on from here")
+    return code
+
+
+def _greeting(fleet: LocalFleet, nodes: dict[str, Ready], out: str, seconds: float) -> list[str]:
+    """Return what is said once all nodes take requests."""
+    names = [*nodes]
+    first, dim = nodes[names[0]].port, nodes[names[0]].dim or DIM
+    width = max(map(len, names))
+    url, event = f"{_ADDRESS}:{first}", f"try-{int(time.time())}"
+    contexts = [[float(i == k) for i in range(dim)] for k in range(min(dim, 3))]
+    actions = [{"id": "abc"[k], "context": x} for k, x in enumerate(contexts)]
+    kind = "-H 'Content-Type: application/json'"
+    decide = shlex.quote(json.dumps({"event_id": event, "actions": actions}))
+    count = len(names)
+    return [
+        f'fleet "{fleet.topology.fleet}": {count} node{"s" * (count > 1)} in {out}, ready after '
+        f"{seconds:.1f} s",
+        *(f"  {name:{width}}  {_ADDRESS}:{node.port}/" for name, node in nodes.items()),
+        "",
+        f"Open {url}/ to watch. Ask for a decision, then say what it brought:",
+        "",
+        f"  curl -s {url}/v1/decide {kind} -d {decide}",
+        "",
+        f"  curl -s {url}/v1/events/{event}/reward {kind} -d '{{\"value\": 1.0}}'",
+        "",
+        "Ctrl-C stops all nodes; nothing is lost.",
+    ]
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
