@@ -11,7 +11,7 @@ What is there is never written over, but for `fleet.toml` and `policy.toml` when
 """
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -22,7 +22,7 @@ from coopbandits.fleet.configuration import Http, NodeFile, plain
 from coopbandits.fleet.core.settings import checked
 from coopbandits.fleet.core.sites import grown, layout
 from coopbandits.fleet.keys import public_of, read_private_key, write_private_key
-from coopbandits.fleet.reading import durable_text
+from coopbandits.fleet.reading import converted, durable_text, read_toml
 from coopbandits.fleet.topology import Topology
 from coopbandits.spec.toml_text import to_toml
 
@@ -60,7 +60,7 @@ def prepared(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         sites = {name: folder / folder_name(name) for name in wanted.network.names}
-        free = _free_ports(port)
+        free = _free_ports(port, _taken(wanted, sites.values()))
         keys, links = dict(wanted.public_keys), dict(wanted.links)
         for name, site in sites.items():
             site.mkdir(exist_ok=True)
@@ -145,9 +145,20 @@ def _wanted(folder: Path, topology: Path | None, agents: int | None) -> Topology
     )
 
 
-def _free_ports(first: int) -> Iterator[int]:
-    """Yield ports that nobody listens at."""
+def _taken(topology: Topology, sites: Iterable[Path]) -> set[int]:
+    """Return the ports that the folder has given to nodes."""
+    taken = {int(endpoint.rpartition(":")[2]) for endpoint in topology.links.values()}
+    for path in (site / "node.toml" for site in sites):
+        if path.exists():
+            taken.add(converted(NodeFile, read_toml(path), str(path)).http.port)
+    return taken
+
+
+def _free_ports(first: int, taken: set[int]) -> Iterator[int]:
+    """Yield ports that nobody has been given, or listens at."""
     for port in range(first, 2**16):
+        if port in taken:
+            continue
         try:
             socket.create_server((_HOST, port)).close()
         except OSError:

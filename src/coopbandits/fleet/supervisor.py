@@ -47,7 +47,8 @@ class Supervised:
         path: Of its configuration.
         process: Which runs it; None while it waits to be started again.
         ready: Once it takes requests.
-        failures: How often in a row it ended before it was ready, or soon after.
+        since: When it was ready.
+        failures: How often in a row it failed before it was ready, or soon after.
         again: When it is started again.
         code: With which exit code it ended for good.
     """
@@ -57,6 +58,7 @@ class Supervised:
     process: ForkProcess | None = None
     pipe: Connection | None = None
     ready: Ready | None = None
+    since: float = 0.0
     failures: int = 0
     again: float = 0.0
     code: int | None = None
@@ -128,7 +130,7 @@ class Supervisor:
                 one = by_pipe[found]
                 try:
                     one.ready = found.recv()
-                    one.again = time.monotonic()
+                    one.since = time.monotonic()
                 except EOFError:
                     one.pipe = None
 
@@ -142,11 +144,12 @@ class Supervisor:
             one.code = code
             self.say(f"node {one.name} ended with exit code {code}; see what it said above")
             return
-        lived = one.ready is not None and time.monotonic() - one.again > _LONGEST
-        one.failures = 1 if lived else one.failures + 1
-        pause = min(_LONGEST, _BACKOFF * 2 ** (one.failures - 1))
-        one.again = time.monotonic() + pause
-        how = f"was killed by signal {-code}" if code and code < 0 else f"failed with code {code}"
+        killed = code is not None and code < 0
+        lived = one.ready is not None and time.monotonic() - one.since > _LONGEST
+        one.failures = 0 if killed or lived else one.failures + 1
+        pause = min(_LONGEST, _BACKOFF * 2**one.failures)
+        one.again, one.ready = time.monotonic() + pause, None
+        how = f"was killed by signal {-(code or 0)}" if killed else f"failed with code {code}"
         self.say(f"node {one.name} {how}; it is started again in {pause:g} s")
 
     def _end(self) -> None:

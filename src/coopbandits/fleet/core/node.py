@@ -64,7 +64,8 @@ from coopbandits.network import Network
 
 # The agent forgets a decision without a reward after twice as many as events are known.
 _SPARE = 1_000
-# A node waits so many times longer for own records that neighbours hold and it has lost.
+# A node waits so many times longer for own records that neighbours hold and it has lost, and for
+# neighbours to say so if it was restored: without them it would record events twice.
 _PATIENCE = 10.0
 
 
@@ -109,6 +110,7 @@ class NodeCore:
         self._next_fit = 0.0
         self._news = True
         self._writes_from: float | None = None
+        self._restored = False
         self._snapshot_at = self._restorable = 0
         self._covered: dict[tuple[str, int], int] = {}
         self._stopped = False
@@ -177,7 +179,7 @@ class NodeCore:
                 goes on in a new epoch.
             version: Of coopbandits.
         """
-        self.now = max(self.now, now)
+        self.now, self._restored = max(self.now, now), restored
         last = max([self.epoch, *self.feeds.origins[self.settings.name].epochs])
         self._begin(last + 1 if restored or not last else self.epoch, version)
         self._next_fit = self.now + self.settings.pace
@@ -477,10 +479,11 @@ class NodeCore:
         if lost:
             self.journal.note("epoch", lost=lost)
             self._begin(lost + 1, "")
-        patience = _PATIENCE if self.exchange.lacks_own else 0.0
+        lacks = self.exchange.lacks_own
+        patience = _PATIENCE if lacks or self._restored else 0.0
         answered = all(one.answered for one in self.exchange.neighbours.values())
         late = self.now >= self._writes_from + patience * self.settings.heads_wait
-        if late or (answered and not patience):
+        if late or (answered and not lacks):
             self._writes_from = None
 
     def _close(self) -> None:

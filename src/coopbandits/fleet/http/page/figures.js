@@ -91,7 +91,8 @@ export class Figures {
       policy: status.policy,
       beliefs: `${status.model_version}, ${counted(status.adoptions, "adoption", "adoptions")}`,
       records: `${grouped(status.own_records)} own of ${counted(status.observations, "observation", "observations")}`,
-      epoch: grouped(status.epoch),
+      // an epoch's number is the time at which it began, in milliseconds
+      epoch: `${status.epoch}, begun ${clock(status.epoch / 1000)}`,
       log: `${grouped(status.position)}, durable up to ${grouped(status.synced)}`,
       version: `coopbandits ${status.version}`,
     };
