@@ -5,6 +5,7 @@ thread, and wall clock seconds, from the first byte in to the answer's last byte
 """
 
 import asyncio
+import gc
 import json
 import logging
 import sys
@@ -166,6 +167,7 @@ async def main(config: Facts) -> None:
     server.BoundedConnection = Timed  # type: ignore[misc]
     measured = Measured(config)
     await measured.start()
+    gc.freeze()  # as `coop node` does
     faces = {"": measured.node, " at once": StillFace(measured.node)}
     apps = {f"coop{what}": make_app(face) for what, face in faces.items()}
     if config.get("fastapi"):
