@@ -17,7 +17,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: demo trust federated router test test-all ci bench lint types format clean
+.PHONY: demo trust federated router test test-all ci bench bench-fleet soak lint types format clean
 
 demo: $(LAB)
 	$(BIN)/coop demo
@@ -47,6 +47,15 @@ ci: test
 bench: $(READY) $(PEERS)
 	$(BIN)/python benchmarks/speed.py run
 	$(BIN)/python benchmarks/speed.py table
+
+# Rows that are measured already are not measured again: see benchmarks/fleet/__main__.py.
+bench-fleet: $(READY) $(PEERS)
+	$(BIN)/python -m benchmarks.fleet run
+	$(BIN)/python -m benchmarks.fleet table
+
+# An hour; MINUTES=10 for less.
+soak: $(READY)
+	$(BIN)/python -m benchmarks.soak $(if $(MINUTES),--minutes $(MINUTES))
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -80,9 +89,10 @@ $(BROWSER): $(READY)
 	echo "no Chromium here: tests of report pages will be skipped"
 	@touch $(BROWSER)
 
-$(PEERS): benchmarks/constraints.txt
+# Of them, FastAPI is measured around the project's own node.
+$(PEERS): pyproject.toml constraints.txt benchmarks/constraints.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python $(INSTALL) -c benchmarks/constraints.txt mabwiser river scikit-learn botorch obp
+	.venv-peers/bin/python $(INSTALL) -c constraints.txt -c benchmarks/constraints.txt -e '.[fleet]' mabwiser river scikit-learn botorch obp fastapi
 	@touch $(PEERS)
 
 $(EXAMPLES): pyproject.toml constraints.txt examples/constraints.txt

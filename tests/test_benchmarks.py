@@ -286,3 +286,48 @@ def test_what_a_value_takes_counts_arrays_behind_views_once(agents):
     whole = np.zeros(10_000)
     held = {"some": whole[:5], "more": whole[5:], "apart": np.zeros(10_000)}
     assert 80_000 < serving.deep_size(held, (held["apart"],)) < 82_000
+
+
+@pytest.mark.slow
+def test_the_fleets_benchmark_measures_resumes_and_prints(tmp_path):
+    file = tmp_path / "fleet.json"
+    rows = ["decide", "durable", "clients", "hops", "catch up", "growing", "starting"]
+    if any(ROOT.glob(".venv-peers/lib/*/site-packages/fastapi")):
+        rows.append("fastapi")
+    command = [sys.executable, "-m", "benchmarks.fleet", "run", "--size", "small"]
+    command += ["--file", str(file), "--rows", ",".join(rows)]
+    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+    first = file.read_text()
+    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)  # nothing is left to do
+    assert file.read_text() == first
+    found = json.loads(first)
+    assert set(found) == set(rows)
+    assert found["decide"]["measured"]["star|5"]["busy"]["cpu"]["count"] == 5
+    assert found["hops"]["measured"]["2"]["count"] == 6
+    last = found["growing"]["measured"]["marks"]["900"]
+    assert last["refused"] == {}
+    assert last["known"] > 900, "its own are among them"
+    command = [sys.executable, "-m", "benchmarks.fleet", "table", "--file", str(file)]
+    shown = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True).stdout
+    assert shown == file.with_suffix(".md").read_text() + "\n"
+    for bar in ("≤ 5; ≤ 1.5", "≥ 0.5", "≤ 15", "≤ 0.2", "≤ 1.05", "≤ 1.2"):
+        assert f"| {bar} |" in shown
+
+
+@pytest.mark.slow
+def test_a_short_soak_loses_nothing(tmp_path):
+    file = tmp_path / "soak.json"
+    command = [sys.executable, "-m", "benchmarks.soak", "--minutes", "0.1", "--file", str(file)]
+    shown = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True).stdout
+    assert " 0 events lost" in shown
+    nodes = json.loads(file.read_text())["nodes"]
+    assert len(nodes) == 5
+    assert all(node["acknowledged"] > 20 for node in nodes.values())
+
+
+def test_memory_is_flat_if_all_tenths_after_the_first_are_alike(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import soak  # noqa: PLC0415
+
+    assert soak.flatness([*np.linspace(50, 100, 100), *[100.0] * 900])["growth"] == 1.0
+    assert soak.flatness([*[100.0] * 900, *[110.0] * 100])["growth"] == 1.1

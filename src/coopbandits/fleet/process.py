@@ -10,6 +10,7 @@
 """
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -96,6 +97,7 @@ async def _run(
     except CoopBanditsError:
         await node.stop(drain=False)
         raise
+    gc.freeze()  # modules and the state so far live as long as the node: no need to walk them again
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)

@@ -2,6 +2,7 @@ import asyncio
 import json
 import logging
 import math
+import socket
 from urllib.parse import quote
 
 import httpx
@@ -13,6 +14,7 @@ from coopbandits.fleet.face import KINDS, RefusedError
 from coopbandits.fleet.http.app import make_app
 from coopbandits.fleet.http.problems import MOST_DETAIL
 from coopbandits.fleet.http.routes import ROUTES
+from coopbandits.fleet.http.server import _listen
 from fleet.http.asking import BASE, JSON, body, kind_of, say, talk
 from fleet.http.face_twin import FaceTwin
 
@@ -342,3 +344,11 @@ def test_an_error_past_all_endpoints_is_a_problem_too(face):
     answer = asyncio.run(run())
     assert (answer.status_code, kind_of(answer)) == (500, "internal")
     assert "secret" not in answer.text
+
+
+def test_an_answer_does_not_wait_for_the_client_to_acknowledge_its_head():
+    listening = _listen("127.0.0.1", 0)
+    with listening, socket.create_connection(listening.getsockname()):
+        taken, _ = listening.accept()
+        with taken:
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

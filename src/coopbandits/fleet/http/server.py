@@ -93,9 +93,13 @@ class _Server(uvicorn.Server):
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         raise ParameterError(
             f"cannot listen on {host} port {port}: {error}; choose an address of this machine and "
             "a port that no other program has, or port 0 for any that is free"
         ) from error
+    # Connections inherit it. An answer is written in two parts, and the second would wait 40 ms for
+    # the first to be acknowledged; asyncio sets it only where a socket names TCP as its protocol.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening

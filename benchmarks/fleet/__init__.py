@@ -1,0 +1,1 @@
+"""What does a node of the fleet cost, and what does it hold? See `__main__.py`."""
