@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from coopbandits.arrays import (
     Array,
@@ -39,6 +40,7 @@ from coopbandits.network import Network, SparseRows, as_network
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Round
+from coopbandits.progress import shown
 from coopbandits.protocol.links import Links
 from coopbandits.similarity.chain_diagnostics import ChainDiagnostics
 
@@ -191,8 +193,12 @@ def play(
     links: Links | None = None,
     laziness: float = LAZINESS,
     on_round: Callable[[int], None] | None = None,
+    progress: bool | None = None,
 ) -> Run:
     """Run a policy on a problem.
+
+    One BLAS thread is used while it runs: matrices here are small, and more threads only wait for
+    each other.
 
     Args:
         problem: What the agents face.
@@ -203,7 +209,8 @@ def play(
             a seed; None takes a fresh one, for a run that need not be repeated.
         engine: "exact", "statistics" (linear kernels), "sparse" or "messages"; "auto" takes the one
             of "exact" and "statistics" that needs fewer operations and fits into memory, and
-            "sparse" where neither fits, or where the policy has features. "messages" plays
+            "sparse" where neither fits, where K_z is estimated and they would take long, or where
+            the policy has features. "messages" plays
             continua (give the policy features there, if memory is to stay the same), policies that
             `say` less than everything, and `links`.
         memory_limit: Bytes that posteriors may take, and the record of T rounds; a run that needs
@@ -213,7 +220,10 @@ def play(
         laziness: Where "sparse" keeps statistics of each agent's own view, others' news counts once
             there is this share more of it; 0 for at once, and without other approximations, as
             it always is for policies with `forget=`.
-        on_round: Called after each round t = 1 … T, for a progress display.
+        on_round: Called after each round t = 1 … T, for a progress display of your own.
+        progress: Whether to show a bar (`pip install 'coopbandits[progress]'`); None for one if the
+            run will take more than a minute, by its operations, and there is a terminal or a
+            notebook.
 
     Example:
         >>> network = cb.Network.erdos_renyi(10, 0.4, seed=0)
@@ -244,24 +254,28 @@ def play(
     traffic = np.zeros((T, 6), dtype=np.int64)
     worth: list[tuple[int, Array]] = []
     refreshes = 0
-    for t, outcome in enumerate(outcomes, start=1):
-        there = outcome.there
-        regret[t - 1] = np.where(there, outcome.best - outcome.expected, 0.0)
-        rewards[t - 1] = np.where(there, outcome.rewards, 0.0)
-        actions[t - 1] = np.where(there, outcome.actions, AWAY)
-        if isinstance(player, KnowsPropensities):
-            propensities[t - 1] = player.propensities
-        contexts += [] if outcome.contexts is None else [outcome.contexts]
-        sent, size = player.traffic(t)
-        traffic[t - 1, :3] = sent, size, sent
-        if isinstance(player, Exchange):
-            fate = player.fate(t)
-            traffic[t - 1, 2:] = fate.delivered, fate.late, fate.lost, fate.missed
-        if t == 1 or player.refreshes > refreshes:
-            refreshes = player.refreshes
-            worth.append((t, frozen(_by_pair(player.similarity(), sources))))
-        if on_round is not None:
-            on_round(t)
+    work, advice = getattr(player, "work", 0.0), getattr(player, "advice", "")
+    with threadpool_limits(1, "blas"), shown(progress, T, work, advice) as on_regret:
+        for t, outcome in enumerate(outcomes, start=1):
+            there = outcome.there
+            regret[t - 1] = np.where(there, outcome.best - outcome.expected, 0.0)
+            rewards[t - 1] = np.where(there, outcome.rewards, 0.0)
+            actions[t - 1] = np.where(there, outcome.actions, AWAY)
+            if isinstance(player, KnowsPropensities):
+                propensities[t - 1] = player.propensities
+            contexts += [] if outcome.contexts is None else [outcome.contexts]
+            sent, size = player.traffic(t)
+            traffic[t - 1, :3] = sent, size, sent
+            if isinstance(player, Exchange):
+                fate = player.fate(t)
+                traffic[t - 1, 2:] = fate.delivered, fate.late, fate.lost, fate.missed
+            if t == 1 or player.refreshes > refreshes:
+                refreshes = player.refreshes
+                worth.append((t, frozen(_by_pair(player.similarity(), sources))))
+            if on_round is not None:
+                on_round(t)
+            if on_regret is not None:
+                on_regret(float(regret[t - 1].mean()))
     messages, sizes, delivered, late, lost, missed = traffic.T.copy()
     return Run(
         regret=frozen(regret),

@@ -28,6 +28,8 @@ from coopbandits.policy import Plan, Policy, plan
 from coopbandits.protocol.links import Links
 from coopbandits.say import Everything
 
+# More operations than these take longer than some ten seconds.
+_LONG = 2e10
 ENGINES = ("exact", "statistics", "sparse", "messages")
 
 __all__ = [
@@ -87,12 +89,11 @@ def engine_for(
         contexts = policy.scaling.scaled(contexts)
     case = Case(policy, plan(policy, network), contexts.shape[1], rounds, laziness)
     if name == "auto":
-        name = _chosen(case, memory_limit)
+        name = _chosen(case, network, contexts, memory_limit)
     _check(name, case)
-    if name == "sparse" and policy.features is None:
-        basis = Exact() if is_finite(policy.kernel) else reference(policy.kernel, contexts)
-        policy = replace(policy, features=basis)
-        case = replace(case, policy=policy, plan=plan(policy, network))
+    if name == "sparse":
+        case = _with_features(case, network, contexts)
+        policy = case.policy
     computation = computation_of(name, case)
     _check_memory(name, case, computation, memory_limit)
     return ByLags(
@@ -104,6 +105,8 @@ def engine_for(
         dim=case.dim,
         rounds=rounds,
         seed=seed,
+        work=computation.work(case),
+        advice=_advice(name, case, network, contexts),
     )
 
 
@@ -156,16 +159,53 @@ def _check(name: str, case: Case) -> None:
     )
 
 
-def _chosen(case: Case, memory_limit: float) -> str:
-    """Choose by size: of what is exact and fits the fewest operations, else what is sparse."""
+def _with_features(case: Case, network: Network, contexts: Array) -> Case:
+    """Return the case with features that stand for its kernel, unless the policy has them."""
+    policy = case.policy
+    if policy.features is not None:
+        return case
+    basis = Exact() if is_finite(policy.kernel) else reference(policy.kernel, contexts)
+    policy = replace(policy, features=basis)
+    return replace(case, policy=policy, plan=plan(policy, network))
+
+
+def _chosen(case: Case, network: Network, contexts: Array, memory_limit: float) -> str:
+    """Choose by size: of what is exact and fits the fewest operations, else what is sparse.
+
+    Where K_z is estimated, so that no decision is exact anyway, what is sparse is taken too if it
+    saves much: factors under each hypothesis of each agent may take hours.
+    """
     names = [name for name in ENGINES[:2] if case.applies(name)]
     if not case.policy.act.judges or not names:
         return names[0] if names else "sparse"
     made = {name: computation_of(name, case) for name in names}
     fit = [name for name in names if made[name].memory(case) <= memory_limit]
     if fit:
-        return min(fit, key=lambda name: made[name].work(case))
+        best = min(fit, key=lambda name: made[name].work(case))
+        work = made[best].work(case)
+        if work < _LONG or not (case.plan.estimates and case.applies("sparse")):
+            return best
+        sparse = _with_features(case, network, contexts)
+        computation = computation_of("sparse", sparse)
+        fits = computation.memory(sparse) <= memory_limit
+        return "sparse" if fits and 2 * computation.work(sparse) < work else best
     return "sparse" if case.applies("sparse") else "exact"
+
+
+def _advice(name: str, case: Case, network: Network, contexts: Array) -> str:
+    """Say what would take fewer operations."""
+    if name == "exact" and case.applies("sparse"):
+        sparse = _with_features(case, network, contexts)
+        share = computation_of("sparse", sparse).work(sparse) / computation_of(name, case).work(
+            case
+        )
+        if share < 0.5:
+            return (
+                f"; engine='sparse' needs about {share:.1%} of that, with features for the kernel"
+            )
+    if case.plan.estimates:
+        return "; a given similarity=, a smaller ttl or fewer rounds would be faster"
+    return "; fewer rounds or a smaller ttl would be faster"
 
 
 def _check_memory(name: str, case: Case, computation: Computation, limit: float) -> None:

@@ -221,6 +221,8 @@ class ByLags:
 
     Attributes:
         propensities: (V,) with which probability each agent took its last action; NaN if unknown.
+        work: How many operations the run takes, roughly.
+        advice: What would take fewer; empty if nothing is known.
     """
 
     def __init__(
@@ -234,8 +236,10 @@ class ByLags:
         dim: int,
         rounds: int,
         seed: int,
+        work: float = 0.0,
+        advice: str = "",
     ) -> None:
-        self.name = name
+        self.name, self.work, self.advice = name, work, advice
         self._policy, self._plan, self._basis = policy, plan(policy, network), basis
         self.listens = self._plan.listens.sources
         self._V, self._rngs = len(network), _Rngs(seed)

@@ -116,6 +116,12 @@ class Case:
         return self.compared + float(cells * max(rank + 4, several * (parts + 4) * (several > 1)))
 
     @property
+    def factored(self) -> float:
+        """How many hypotheses of K_z an agent keeps a factor under, on average; 4 is a guess."""
+        learner = None if self.plan.estimator is None else self.plan.estimator.learner
+        return min(4.0, getattr(learner, "hypotheses", 1))
+
+    @property
     def compared(self) -> float:
         """How many numbers a learner takes that compares all agents that were heard from."""
         estimator = self.plan.estimator
@@ -168,7 +174,7 @@ def _own_factors_work(case: Case) -> float:
         return float((case.decided * (1e6 + each)).sum())
     # as with shared factors; factoring anew at a growing number of observations doubles it
     whitened = 2 * (case.sources + 8) * case.sources**2 * case.decided**3 / 3
-    return float((case.decided * 1e6 + whitened).sum())
+    return case.factored * float((case.decided * 1e6 + whitened).sum())
 
 
 def _own_views_work(case: Case) -> float:

@@ -367,6 +367,8 @@ class Host:
                     else:
                         fits = (origin, epoch, sequence, digest) in known.heads
                     if sequence and not fits:
-                        raise Violation(f"{self.name}: showed {origin} {epoch} {sequence}, unsynced")
+                        raise Violation(
+                            f"{self.name}: showed {origin} {epoch} {sequence}, unsynced"
+                        )
         elif isinstance(message, wire.Base) and message.data not in known.bases:
             raise Violation(f"{self.name}: showed a checkpoint of {message.origin}, unsynced")

@@ -55,7 +55,9 @@ def check_forks(world):
 def check_feeds(world, host, forked):
     """Nodes within γ of an origin hold its feed as it does; nodes beyond hold nothing of it."""
     network = host.settings.network
-    hops = _hops(network, network.index(host.name), alone=isinstance(world.plan.policy.listen, Myself))
+    hops = _hops(
+        network, network.index(host.name), alone=isinstance(world.plan.policy.listen, Myself)
+    )
     held = host.core.feeds.origins
     for origin in world.nodes:
         name = origin.name
@@ -160,6 +162,7 @@ def _expired(host, event):
     since = len([one for one in host.ledger.decided.values() if one.number > decided.number])
     return since >= rules.most - 4 or host.core.now >= decided.at + rules.ttl
 
+
 def _check_record(host, story, record, rules):
     context = next(a.context for a in story.request.actions if a.id == story.reply.action)
     allowed = story.outcomes(rules)
@@ -215,7 +218,9 @@ def replays(world, host):
     for states in (True, False):
         if not states and store.first > 1:
             continue
-        if not states and any(len(entry.records) < _expected(entry) for _, entry in store.entries()):
+        if not states and any(
+            len(entry.records) < _expected(entry) for _, entry in store.entries()
+        ):
             continue  # records were cut
         again = opened(host.settings, HashKeys(host.name), store, states=states)
         again.now = max(again.now, core.now)
@@ -287,7 +292,9 @@ def check_sizes(world):
         }
         for name, (size, bound) in bounds.items():
             if size > bound:
-                raise Violation(f"{host.name}: {name} has {size} elements, at most {bound} ({waiting})")
+                raise Violation(
+                    f"{host.name}: {name} has {size} elements, at most {bound} ({waiting})"
+                )
         for neighbour in core.exchange.neighbours.values():
             if len(neighbour.news) > origins + 1 or len(neighbour.offered) > origins * MOST_EPOCHS:
                 raise Violation(f"{host.name}: what is known of a neighbour grows")

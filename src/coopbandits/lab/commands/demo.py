@@ -14,7 +14,7 @@ _COMMON = {"kernel": "Linear", "ttl": 1, "eta": 0.3, **_INTERCEPT}
 DEMO = {
     "name": "Forty agents, four tasks",
     "trials": 6,
-    "rounds": 80,
+    "rounds": 60,
     "networks": {"Erdős-Rényi(40, 0.3)": {"kind": "erdos_renyi", "agents": 40, "p": 0.3}},
     "problems": {
         "linear tasks": {

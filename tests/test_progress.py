@@ -1,0 +1,107 @@
+"""A bar where somebody watches, and one BLAS thread while a run goes on."""
+
+import io
+import re
+import sys
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import coopbandits as cb
+from coopbandits import progress
+from coopbandits.engines import engine_for
+from coopbandits.errors import MissingExtraError
+
+PROBLEM = cb.problems.clustered_linear(cb.Network.path(3), seed=0)
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def blas_threads():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+def test_a_run_uses_one_blas_thread_and_leaves_them_as_they_were():
+    seen = []
+    with threadpool_limits(2, "blas"):
+        cb.play(PROBLEM, cb.LinUCB(), rounds=2, on_round=lambda t: seen.append(blas_threads()))
+        assert seen == [{1}, {1}]
+        assert blas_threads() == {2}
+        with pytest.raises(ZeroDivisionError, match="division"):
+            cb.play(PROBLEM, cb.LinUCB(), rounds=2, on_round=lambda t: 1 // 0)
+        assert blas_threads() == {2}
+
+
+def test_an_agent_leaves_threads_alone():
+    seen = []
+    with threadpool_limits(2, "blas"):
+        agent = cb.LinUCB().agent(0, cb.Network.path(2))
+        agent.decide([[1.0, 0.0], [0.0, 1.0]])
+        seen.append(blas_threads())
+    assert seen == [{2}]
+
+
+def test_a_bar_counts_rounds_and_shows_regret(capsys):
+    run = cb.play(PROBLEM, cb.LinUCB(), rounds=5, progress=True)
+    said = capsys.readouterr().err
+    assert "5/5" in said
+    assert f"regret per agent {run.regret_per_agent[-1]:.4g}" in said
+
+
+def test_nothing_is_shown_where_nobody_watches_or_it_is_short(capsys, monkeypatch):
+    cb.play(PROBLEM, cb.LinUCB(), rounds=2)
+    assert capsys.readouterr().err == ""
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    cb.play(PROBLEM, cb.LinUCB(), rounds=2)
+    assert screen.getvalue() == ""
+
+
+@pytest.mark.parametrize("wanted", [None, False])
+def test_a_long_run_says_so_unless_it_is_told_not_to(monkeypatch, wanted):
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "_SPEED", 1e2)
+    policy = cb.NaiveCooperation(cb.kernels.RBF())
+    cb.play(PROBLEM, policy, rounds=3, engine="exact", progress=wanted)
+    said = screen.getvalue()
+    if wanted is False:
+        assert said == ""
+    else:
+        assert re.search(r"3 rounds will take about \S+ h; engine='sparse' needs about \S+%", said)
+        assert "3/3" in said
+
+
+def test_without_tqdm_a_bar_that_is_asked_for_is_refused(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'coopbandits\[progress\]'"):
+        cb.play(PROBLEM, cb.LinUCB(), rounds=2, progress=True)
+    monkeypatch.setattr(progress, "_SPEED", 1e2)
+    monkeypatch.setattr(sys, "stderr", Screen())
+    cb.play(PROBLEM, cb.LinUCB(), rounds=2)
+
+
+def test_more_rounds_than_can_be_kept_are_refused_before_the_start():
+    with pytest.raises(cb.errors.ParameterError, match="play fewer rounds"):
+        cb.play(PROBLEM, cb.LinUCB(), rounds=10**9)
+
+
+def test_a_learnt_similarity_takes_the_sparse_engine_where_factors_would_take_long():
+    network = cb.Network.complete(40)
+    problem, kernel = cb.problems.kernel(network, seed=0), cb.kernels.RBF()
+    told = {}
+
+    def engine(policy, rounds):
+        first = problem.round(1, 0)
+        return engine_for(
+            "auto", policy, network, contexts=first.contexts, rounds=rounds, seed=0,
+            memory_limit=8e9,
+        ).name  # fmt: skip
+
+    for name, similarity in (("learnt", cb.similarity.Evidence()), ("same", cb.similarity.Same())):
+        policy = cb.EagerKernelUCB(kernel, similarity=similarity)
+        told[name] = [engine(policy, rounds).split(",")[0] for rounds in (3, 60)]
+    assert told == {"learnt": ["exact", "sparse"], "same": ["exact", "exact"]}
