@@ -250,9 +250,13 @@ class Exchange:
 
     @property
     def lacks_own(self) -> bool:
-        """Whether a neighbour is known to hold more of an own feed than is durable here."""
-        epochs = self._feeds.origins[self._settings.name].epochs
-        return any(
+        """Whether a neighbour holds more of an own feed than is durable here, and it can be taken.
+
+        It cannot if that feed forked.
+        """
+        me = self._settings.name
+        epochs = self._feeds.origins[me].epochs
+        return self.takes(me) and any(
             number not in epochs or sequence > epochs[number].synced.sequence
             for neighbour in self.neighbours.values()
             for number, sequence, _ in neighbour.holds
@@ -369,9 +373,8 @@ class Exchange:
         feed = self._feeds.feed(origin, proof.epoch)
         if not feed.contradict(proof.one, proof.other, self._keys):
             raise RemoteProtocolError(f"a proof against {origin} proves nothing")
-        if origin == self._settings.name:
-            if proof.epoch == epoch:
-                self._fork("two records of one sequence are signed by this node")
+        if origin == self._settings.name and proof.epoch == epoch:
+            self._fork("two records of one sequence are signed by this node")
             return
         entry = Quarantined(now, origin, proof.epoch, proof.one, proof.other)
         self._journal.append_data(entry, (), None)
