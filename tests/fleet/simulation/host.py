@@ -17,7 +17,7 @@ from coopbandits.fleet.ports import StoreError, StoreFullError
 from coopbandits.fleet.store.memory import MemoryStore
 from fleet.simulation.ledger import Ledger, Violation
 
-TICK = 0.25
+TICK = 0.5
 
 
 class Host:

@@ -74,7 +74,7 @@ def drawn(seed: int) -> Plan:
     rng = Random(f"world {seed}")
     sites = tuple(f"site {v}" for v in range(rng.choice([2, 3, 3, 4, 4, 5, 6])))
     newcomer = len(sites) > 2 and rng.random() < 0.2
-    long = rng.random() < 0.1
+    long = rng.random() < 0.06
     rules = _rules(rng)
     common = {
         "rewards": rules,
@@ -125,9 +125,9 @@ def drawn(seed: int) -> Plan:
         newcomer=newcomer,
         policy=_policy(rng, long=long),
         settings=settings,
-        seconds=rng.choice([30.0, 60.0]),
+        seconds=rng.choice([20.0, 40.0]),
         asking=rng.choice([2.0, 4.0]) * len(sites) / 3,
-        burst=(sites[0], rng.choice([240, 350])) if long else None,
+        burst=(sites[0], rng.choice([240, 300])) if long else None,
         drop=rng.choice([0.0, 0.05, 0.3]),
         double=rng.choice([0.0, 0.1]),
         corrupt=rng.choice([0.0, 0.0, 0.05]),
