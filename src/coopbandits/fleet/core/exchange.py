@@ -130,6 +130,9 @@ class Exchange:
         neighbour = self.neighbours[name]
         neighbour.offered_at, neighbour.news = now, {}
         self._have(name, [o for o in self._feeds.origins if o != name], answer=answer)
+        for origin, one in self._feeds.origins.items():
+            if one.proof is not None:
+                self.send(name, Proof(origin, *one.proof))
 
     def _have(self, name: str, origins: list[str], *, answer: bool) -> None:
         known = self._feeds.origins
@@ -365,7 +368,7 @@ class Exchange:
             self._proof(Proof(origin, take.epoch, last, other), now, epoch)
 
     def _proof(self, proof: Proof, now: float, epoch: int) -> None:
-        """Set an origin aside that is proven to have forked, and tell the others."""
+        """Set an origin aside that is proven to have forked."""
         origin = proof.origin
         one = self._feeds.origins.get(origin)
         if one is None or one.quarantined:
@@ -379,6 +382,10 @@ class Exchange:
         entry = Quarantined(now, origin, proof.epoch, proof.one, proof.other)
         self._journal.append_data(entry, (), None)
         one.quarantined = True
+
+    def show_proof(self, origin: str) -> None:
+        """Send all neighbours the proof that an origin forked; offers repeat it."""
+        proof = self._feeds.origins[origin].proof
         for name, neighbour in self.neighbours.items():
-            if neighbour.linked and name != origin:
-                self.send(name, proof)
+            if neighbour.linked and proof is not None:
+                self.send(name, Proof(origin, *proof))

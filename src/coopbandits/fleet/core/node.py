@@ -429,6 +429,9 @@ class NodeCore:
             self.exchange.news(checkpoint.origin)
             self.journal.note("checkpoint", origin=checkpoint.origin, sequence=checkpoint.place[1])
         elif isinstance(entry, Quarantined):
+            origin = self.feeds.origins[entry.origin]
+            origin.proof = entry.epoch, entry.one, entry.other
+            self.exchange.show_proof(entry.origin)
             self.journal.note("quarantined", origin=entry.origin)
 
     def _recovered(self, entry: LogEntry, block: Block) -> None:
