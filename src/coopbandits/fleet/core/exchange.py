@@ -207,11 +207,12 @@ class Exchange:
             if origin == self._settings.name or not self.takes(origin):
                 continue
             base = have.bases.get(origin, (0, 0))
+            ahead = base > self.newest_base(origin)
             for number, sequence, digest in heads:
                 held = self._feeds.held(origin, number)
                 neighbour.offers(origin, number, sequence)
                 if sequence > held.sequence:
-                    starts_from_base = held.sequence == 0 and base > (0, 0) and number <= base[0]
+                    starts_from_base = held.sequence == 0 and ahead and number <= base[0]
                     if not starts_from_base and self._ask(name, (origin, number), now):
                         self.send(name, Want(origin, number, held.sequence, sequence))
                 elif sequence == held.sequence and digest != held.hash:
