@@ -5,8 +5,7 @@ from collections import deque
 import msgspec
 import numpy as np
 
-from coopbandits.fleet.core import actions as do
-from coopbandits.fleet.core import state
+from coopbandits.fleet.core import actions as do, state
 from coopbandits.fleet.core.entries import Decided, read
 from coopbandits.fleet.core.feeds import MOST_EPOCHS
 from coopbandits.fleet.core.node import NodeCore
@@ -50,13 +49,29 @@ def check_forks(world):
         raise Violation(f"{sorted(forked)} wrote two records of one sequence")
     if forked - world.found:
         raise Violation(f"{sorted(forked)} forked, and nobody has said so")
+    check_quarantine(world)
     return forked | world.found
+
+
+def check_quarantine(world):
+    """Nobody goes on with an origin of which neighbours hold other records of the same sequence."""
+    held = {}
+    for host in world.nodes:
+        for (origin, epoch), records in host.ledger.records.items():
+            for sequence, record in records.items():
+                held.setdefault((origin, epoch, sequence), set()).add(record.hash)
+    for origin in {key[0] for key, hashes in held.items() if len(hashes) > 1}:
+        for host in world.nodes:
+            one = host.core.feeds.origins.get(origin)
+            if one is not None and not one.quarantined:
+                raise Violation(f"{host.name} does not know that {origin} forked")
 
 
 def check_feeds(world, host, forked):
     """Nodes within γ of an origin hold its feed as it does; nodes beyond hold nothing of it."""
     network = host.settings.network
-    hops = _hops(network, network.index(host.name), alone=isinstance(world.plan.policy.listen, Myself))
+    alone = isinstance(world.plan.policy.listen, Myself)
+    hops = _hops(network, network.index(host.name), alone=alone)
     held = host.core.feeds.origins
     for origin in world.nodes:
         name = origin.name
@@ -108,6 +123,8 @@ def check_own_feed(world, host, forked):
     events = {**world.replaced.get(host.name, {}), **ledger.recorded}
     named = {story.id: story for story in users.stories if story.id is not None}
     counted = {}
+    if "copy" in world.plan.faults and not _all_own(ledger, events):
+        return  # it has taken over what its copy wrote
     for (origin, epoch), records in ledger.records.items():
         if origin != host.name:
             continue
@@ -149,6 +166,12 @@ def check_own_feed(world, host, forked):
                 raise Violation(f"{host.name}: {story.id} took {one.key} {times} times")
             if one.state == "counted" and not times:
                 raise Violation(f"{host.name}: a reward of {story.id} was lost")
+
+
+def _all_own(ledger, events):
+    """Tell whether all records of a node's feed are of events that it has decided itself."""
+    own = [(key, records) for key, records in ledger.records.items() if key[0] == ledger.name]
+    return all((epoch, n) in events for (_, epoch), records in own for n in records)
 
 
 def _expired(host, event, at):
@@ -277,7 +300,6 @@ def check_sizes(world):
             continue
         core, most = host.core, host.settings.rewards.most
         origins = len(core.feeds.origins)
-        waiting = len(core.events.known) - most
         slack = 130  # decisions of one request, and what waits for a sync
         bounds = {
             "known": (len(core.events.known), most + slack + 200 * (not core.writing)),
@@ -291,7 +313,7 @@ def check_sizes(world):
         }
         for name, (size, bound) in bounds.items():
             if size > bound:
-                raise Violation(f"{host.name}: {name} has {size} elements, at most {bound} ({waiting})")
+                raise Violation(f"{host.name}: {name} has {size} elements, at most {bound}")
         for neighbour in core.exchange.neighbours.values():
             if len(neighbour.news) > origins + 1 or len(neighbour.offered) > origins * MOST_EPOCHS:
                 raise Violation(f"{host.name}: what is known of a neighbour grows")
