@@ -18,8 +18,7 @@ def schedule(world):
     if plan.burst is not None:
         name, count = plan.burst
         world.after(5.0, world.users[name].burst, count)
-    for _ in range(2):
-        world.after(rng.uniform(4.0, plan.seconds), audit, world)
+    world.after(rng.uniform(4.0, plan.seconds), audit, world)
     world.after(0.9 * plan.seconds, invariants.check_sizes, world)
 
 

@@ -125,7 +125,7 @@ def drawn(seed: int) -> Plan:
         newcomer=newcomer,
         policy=_policy(rng, long=long),
         settings=settings,
-        seconds=rng.choice([20.0, 40.0]),
+        seconds=rng.choice([16.0, 32.0]),
         asking=rng.choice([2.0, 4.0]) * len(sites) / 3,
         burst=(sites[0], rng.choice([260, 340])) if long else None,
         drop=rng.choice([0.0, 0.05, 0.3]),
