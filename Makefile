@@ -17,7 +17,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: demo trust federated router test test-all ci bench bench-fleet soak lint types format clean
+.PHONY: demo trust federated router test test-all ci nightly bench bench-fleet soak lint types format clean
 
 demo: $(LAB)
 	$(BIN)/coop demo
@@ -42,6 +42,11 @@ test-all: lint types $(BROWSER)
 # What .ci/run calls: the tests as above, then the slow ones, the wheel's among them.
 ci: test
 	$(PYTEST) -m slow
+
+# Ten thousand simulated fleets, and the search for planted mutants; a failure says how to replay it.
+nightly: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m fleet.simulation --seeds 10000 --processes 2 --search \
+		--report out/nightly
 
 # Peers live in an environment of their own: torch alone is larger than all the rest.
 bench: $(READY) $(PEERS)

@@ -18,8 +18,7 @@ def schedule(world):
     if plan.burst is not None:
         name, count = plan.burst
         world.after(5.0, world.users[name].burst, count)
-    for _ in range(2):
-        world.after(rng.uniform(4.0, plan.seconds), audit, world)
+    world.after(rng.uniform(4.0, plan.seconds), audit, world)
     world.after(0.9 * plan.seconds, invariants.check_sizes, world)
 
 
@@ -197,9 +196,9 @@ def _begin_again(world, host):
 def audit(world):
     """Make a node anew of its log, and compare; a little later if it is busy."""
     host = _any(world)
-    if host is None or not invariants.replays(world, host):
-        if not world.wires.calm:
-            world.after(0.3, audit, world)
+    compared = host is not None and invariants.replays(world, host)
+    if not compared and not world.wires.calm:
+        world.after(0.3, audit, world)
 
 
 def copied(store):

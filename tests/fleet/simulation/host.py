@@ -7,8 +7,7 @@ answered, shown or learnt from before it is durable.
 from collections import deque
 from random import Random
 
-from coopbandits.fleet.core import actions as do
-from coopbandits.fleet.core import entries, wire
+from coopbandits.fleet.core import actions as do, entries, wire
 from coopbandits.fleet.core.deciding import reply_of
 from coopbandits.fleet.core.opening import opened
 from coopbandits.fleet.face import Activate, Decide, DecideMany, RefusedError, Reward
@@ -17,7 +16,7 @@ from coopbandits.fleet.ports import StoreError, StoreFullError
 from coopbandits.fleet.store.memory import MemoryStore
 from fleet.simulation.ledger import Ledger, Violation
 
-TICK = 0.25
+TICK = 1.0
 
 
 class Host:

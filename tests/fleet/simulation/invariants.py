@@ -5,8 +5,7 @@ from collections import deque
 import msgspec
 import numpy as np
 
-from coopbandits.fleet.core import actions as do
-from coopbandits.fleet.core import state
+from coopbandits.fleet.core import actions as do, state
 from coopbandits.fleet.core.entries import Decided, read
 from coopbandits.fleet.core.feeds import MOST_EPOCHS
 from coopbandits.fleet.core.node import NodeCore
@@ -28,8 +27,9 @@ def check_end(world):
         check_feeds(world, host, forked)
         check_own_feed(world, host, forked)
         check_beliefs(world, host)
-        if not replays(world, host):
+        if not is_settled(host):
             raise Violation(f"{host.name} is busy for ever")
+    replays(world, world.rng.choice(world.nodes))
     check_sizes(world)
 
 
@@ -49,15 +49,29 @@ def check_forks(world):
         raise Violation(f"{sorted(forked)} wrote two records of one sequence")
     if forked - world.found:
         raise Violation(f"{sorted(forked)} forked, and nobody has said so")
+    check_quarantine(world)
     return forked | world.found
+
+
+def check_quarantine(world):
+    """Nobody goes on with an origin of which neighbours hold other records of the same sequence."""
+    held = {}
+    for host in world.nodes:
+        for (origin, epoch), records in host.ledger.records.items():
+            for sequence, record in records.items():
+                held.setdefault((origin, epoch, sequence), set()).add(record.hash)
+    for origin in {key[0] for key, hashes in held.items() if len(hashes) > 1}:
+        for host in world.nodes:
+            one = host.core.feeds.origins.get(origin)
+            if one is not None and not one.quarantined:
+                raise Violation(f"{host.name} does not know that {origin} forked")
 
 
 def check_feeds(world, host, forked):
     """Nodes within γ of an origin hold its feed as it does; nodes beyond hold nothing of it."""
     network = host.settings.network
-    hops = _hops(
-        network, network.index(host.name), alone=isinstance(world.plan.policy.listen, Myself)
-    )
+    alone = isinstance(world.plan.policy.listen, Myself)
+    hops = _hops(network, network.index(host.name), alone=alone)
     held = host.core.feeds.origins
     for origin in world.nodes:
         name = origin.name
@@ -109,18 +123,21 @@ def check_own_feed(world, host, forked):
     events = {**world.replaced.get(host.name, {}), **ledger.recorded}
     named = {story.id: story for story in users.stories if story.id is not None}
     counted = {}
+    if "copy" in world.plan.faults and not _all_own(ledger, events):
+        return  # it has taken over what its copy wrote
     for (origin, epoch), records in ledger.records.items():
         if origin != host.name:
             continue
         for sequence, record in records.items():
-            event, _ = events.get((epoch, sequence), (None, None))
+            event, at = events.get((epoch, sequence), (None, None))
             if event is None and host.name in forked:
                 continue
             if event is None:
                 raise Violation(f"{host.name}: record {epoch} {sequence} is of no event")
-            if event in counted and not _expired(host, event):
+            latest = max(at or 0.0, counted.get(event, 0.0))
+            if event in counted and not _expired(host, event, latest):
                 raise Violation(f"{host.name}: {event} is recorded twice")
-            counted[event] = record
+            counted[event] = latest
             story = named.get(event)
             if story is not None and story.reply is not None:
                 _check_record(host, story, record, rules)
@@ -151,16 +168,22 @@ def check_own_feed(world, host, forked):
                 raise Violation(f"{host.name}: a reward of {story.id} was lost")
 
 
-def _expired(host, event):
+def _all_own(ledger, events):
+    """Tell whether all records of a node's feed are of events that it has decided itself."""
+    own = [(key, records) for key, records in ledger.records.items() if key[0] == ledger.name]
+    return all((epoch, n) in events for (_, epoch), records in own for n in records)
+
+
+def _expired(host, event, at):
     """Whether an event closed as it expired, before neighbours had said that they hold it.
 
-    It may then be counted twice, after a backup was restored (docs/fleet.md).
+    Only so may it be counted twice, after an older log has replaced the node's.
     """
     decided, rules = host.ledger.decided.get(event), host.settings.rewards
     if decided is None or not host.ledger.replaced:
         return False
     since = len([one for one in host.ledger.decided.values() if one.number > decided.number])
-    return since >= rules.most - 4 or host.core.now >= decided.at + rules.ttl
+    return since >= rules.most - 4 or at >= decided.at + rules.ttl
 
 
 def _check_record(host, story, record, rules):
@@ -181,8 +204,8 @@ def check_beliefs(world, host):
     total = sum(feed.count for feeds in sums.values() for feed in feeds)
     if core.agent.known != total:
         raise Violation(f"{host.name} knows {core.agent.known} of {total} observations")
-    again = _again(host)
-    if core.learning or (policy.forget is None and again.agent.learning_task() is not None):
+    beliefs = core.agent._beliefs
+    if core.learning or (policy.forget is None and beliefs is not None and beliefs.stale):
         raise Violation(f"{host.name} holds what it never learns")
     if policy.name != "EagerKernelUCB" or core.agent._plan.estimator or policy.forget or not total:
         return
@@ -208,54 +231,48 @@ def check_beliefs(world, host):
 # A replay is the same node.
 
 
+def is_settled(host):
+    """Tell whether nothing is under way at a node, so that it can be compared."""
+    core, position = host.core, host.store.position
+    synced = core.journal.position == position == core.applied == core.journal.synced
+    return synced and not core.learning and core.writing and host._refusing is None
+
+
 def replays(world, host):
     """Make the node anew of its log; False if it is too busy to be compared."""
     core, store = host.core, host.store
-    settled = core.journal.position == store.position == core.applied == core.journal.synced
-    if not settled or core.learning or not core.writing or host._refusing is not None:
+    if not is_settled(host):
         return False
-    live = _plain(state.stored(core))
-    for states in (True, False):
-        if not states and store.first > 1:
-            continue
-        if not states and any(
-            len(entry.records) < _expected(entry) for _, entry in store.entries()
-        ):
-            continue  # records were cut
-        again = opened(host.settings, HashKeys(host.name), store, states=states)
-        again.now = max(again.now, core.now)
-        again.events.forget(again.now)
-        found = _plain(state.stored(again))
-        if found != live:
-            different = [key for key in live if live[key] != found[key]]
-            raise Violation(
-                f"{host.name}: a replay {'from a snapshot' if states else 'of all'} differs in "
-                f"{different}"
-            )
-        _check_next(world, host, again)
-        world.count("replayed")
+    live = state.stored(core)
+    kept = store.first == 1 and all(
+        len(entry.records) == _expected(entry) for _, entry in store.entries()
+    )
+    states = not kept or (bool(store.snapshots()) and world.rng.random() < 0.5)
+    again = opened(host.settings, HashKeys(host.name), store, states=states)
+    again.now = max(again.now, core.now)
+    again.events.forget(again.now)
+    one, other = _plain(live), _plain(state.stored(again))
+    if one != other:
+        different = [key for key in one if one[key] != other[key]]
+        how = "from a snapshot" if states else "of the whole log"
+        raise Violation(f"{host.name}: a replay {how} differs in {different}")
+    _check_next(world, host, again, live)
+    world.count(f"replayed {'a snapshot' if states else 'a log'}")
     return True
 
 
-def _check_next(world, host, again):
+def _check_next(world, host, again, live):
     """The next decision is the same, too."""
     request = Decide(world.users[host.name]._new().request)
     made = []
-    live = _again(host)
-    for core in (again, live):
+    same = NodeCore(host.settings, HashKeys(host.name), state.network_of(live))
+    state.restore(same, live)
+    for core in (again, same):
         found = core.handle(do.Asked(1, request), host.core.now)
         entries = [e for a in found if isinstance(a, do.Append) for e in a.entries]
         made.append([read(e, 0) for e in entries if e.kind == 2])
     if made[0] != made[1] or not isinstance(made[0][0], Decided):
         raise Violation(f"{host.name}: a replay decides otherwise")
-
-
-def _again(host):
-    """Return a core that is what a node is now."""
-    data = state.stored(host.core)
-    core = NodeCore(host.settings, HashKeys(host.name), state.network_of(data))
-    state.restore(core, data)
-    return core
 
 
 def _expected(entry):
@@ -265,7 +282,12 @@ def _expected(entry):
 
 
 def _plain(data):
-    return msgspec.msgpack.decode(data)
+    """Read a stored state, without what it knows of cuts: a log does not say what was cut of it."""
+    read = msgspec.msgpack.decode(data)
+    for *_, epochs in read["feeds"]:
+        for feed in epochs:
+            feed[4] = 0
+    return read
 
 
 # Memory.
@@ -278,7 +300,6 @@ def check_sizes(world):
             continue
         core, most = host.core, host.settings.rewards.most
         origins = len(core.feeds.origins)
-        waiting = len(core.events.known) - most
         slack = 130  # decisions of one request, and what waits for a sync
         bounds = {
             "known": (len(core.events.known), most + slack + 200 * (not core.writing)),
@@ -292,9 +313,7 @@ def check_sizes(world):
         }
         for name, (size, bound) in bounds.items():
             if size > bound:
-                raise Violation(
-                    f"{host.name}: {name} has {size} elements, at most {bound} ({waiting})"
-                )
+                raise Violation(f"{host.name}: {name} has {size} elements, at most {bound}")
         for neighbour in core.exchange.neighbours.values():
             if len(neighbour.news) > origins + 1 or len(neighbour.offered) > origins * MOST_EPOCHS:
                 raise Violation(f"{host.name}: what is known of a neighbour grows")

@@ -49,7 +49,7 @@ class Ledger:
         decided: By event, its decision; of the last, if an id was used again after it expired.
         rewarded: How often which (event, key, value) was written down.
         activated: Events.
-        recorded: Own records, by (epoch, sequence): event and value.
+        recorded: Own records, by (epoch, sequence): event and when it closed.
         records: By (origin, epoch), the records by sequence.
         ends: By (origin, epoch), sequence and hash of the last one.
         heads: All (origin, epoch, sequence, hash) that may be shown.
@@ -100,7 +100,7 @@ class Ledger:
         if isinstance(entry, entries.Recorded):
             if len(records) != 1:
                 raise Violation(f"{self.name}: entry {position} stands without its record")
-            self.recorded[entry.epoch, entry.sequence] = entry.event, entry.value
+            self.recorded[entry.epoch, entry.sequence] = entry.event, entry.at
         if isinstance(entry, entries.Received) and len(records) != entry.last - entry.first + 1:
             raise Violation(f"{self.name}: entry {position} stands without its records")
         for record in records:

@@ -74,7 +74,7 @@ def drawn(seed: int) -> Plan:
     rng = Random(f"world {seed}")
     sites = tuple(f"site {v}" for v in range(rng.choice([2, 3, 3, 4, 4, 5, 6])))
     newcomer = len(sites) > 2 and rng.random() < 0.2
-    long = rng.random() < 0.1
+    long = rng.random() < 0.04
     rules = _rules(rng)
     common = {
         "rewards": rules,
@@ -87,7 +87,7 @@ def drawn(seed: int) -> Plan:
         "snapshot_every": rng.choice([30, 100, 5_000]) if not long else rng.choice([60, 150]),
         "keep_entries": rng.choice([1, 50, 1_000_000]) if not long else rng.choice([1, 50]),
     }
-    control = rng.choice([0.0, 0.0, 0.3])
+    control = 0.0 if long else rng.choice([0.0, 0.0, 0.3])
     settings = {
         name: {
             **common,
@@ -125,9 +125,9 @@ def drawn(seed: int) -> Plan:
         newcomer=newcomer,
         policy=_policy(rng, long=long),
         settings=settings,
-        seconds=rng.choice([30.0, 60.0]),
+        seconds=rng.choice([16.0, 32.0]),
         asking=rng.choice([2.0, 4.0]) * len(sites) / 3,
-        burst=(sites[0], rng.choice([240, 350])) if long else None,
+        burst=(sites[0], rng.choice([260, 340])) if long else None,
         drop=rng.choice([0.0, 0.05, 0.3]),
         double=rng.choice([0.0, 0.1]),
         corrupt=rng.choice([0.0, 0.0, 0.05]),

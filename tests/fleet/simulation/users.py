@@ -235,7 +235,10 @@ class Users:
             )
             return
         unsure = [one for one in story.told if one.state == "maybe"]
-        if unsure:
+        keyed = [one for one in story.told if one.state == "counted" and one.key is not None]
+        if keyed and rng.random() < 0.25:
+            one = rng.choice(keyed)  # once more, as if no answer had come
+        elif unsure:
             if rng.random() < 0.2:
                 story.over = True  # its user gives up
                 return

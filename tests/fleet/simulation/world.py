@@ -1,7 +1,8 @@
-"""A whole fleet in virtual time: one heap of what happens next, and everything drawn from a seed."""
+"""A whole fleet in virtual time: a heap of what happens next, and everything drawn from a seed."""
 
 import heapq
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from random import Random
@@ -10,6 +11,7 @@ from coopbandits.fleet.core import actions as do
 from fleet.simulation import faults, invariants
 from fleet.simulation.host import Host
 from fleet.simulation.ledger import Violation
+from fleet.simulation.mutants import MUTANTS
 from fleet.simulation.network import Wires
 from fleet.simulation.plan import Plan, drawn
 from fleet.simulation.users import Users
@@ -136,6 +138,11 @@ class World:
         return next(host for host in self.hosts if host.name == name and not host.copy)
 
     @property
+    def hash(self):
+        """A hash of all that happened so far."""
+        return self._trace.hexdigest()
+
+    @property
     def nodes(self):
         """All nodes, without copies."""
         return [host for host in self.hosts if not host.copy]
@@ -146,21 +153,22 @@ class World:
         faults.schedule(self)
         self.run(BEGIN + plan.seconds)
         faults.end(self)
-        self.run(self.now + 10.0)
+        self.run(self.now + 6.0)
         for users in self.users.values():
             users.calm = True
-        self.run(self.now + 40.0)
-        if do.FORK in [code for code in (1, 5) if self.counts[f"exit {code}"]]:
+        self.run(self.now + 36.0)
+        if self.counts[f"exit {do.FORK}"]:
             self.run(self.now + 30.0)
         invariants.check_end(self)
 
 
-def simulated(seed: int) -> Report:
-    """Play the world of a seed."""
+def simulated(seed: int, mutant: str | None = None) -> Report:
+    """Play the world of a seed, with a mutant planted if one is named."""
     world = World(drawn(seed))
     failure = None
     try:
-        world.play()
+        with MUTANTS[mutant]() if mutant else nullcontext():
+            world.play()
     except Violation as error:
         failure = str(error)
     except Exception as error:  # whatever a node raises is a failure of it
@@ -169,9 +177,9 @@ def simulated(seed: int) -> Report:
             where = where.tb_next
         at = where and f"{where.tb_frame.f_code.co_filename.rpartition('/')[2]}:{where.tb_lineno}"
         failure = f"{type(error).__name__} at {at}: {error}"
-    report = Report(seed, world.now - BEGIN, world.counts, world._trace.hexdigest(), failure)
+    report = Report(seed, world.now - BEGIN, world.counts, world.hash, failure)
     if failure is not None:
-        report.failure = f"seed {seed}: {failure}\nreplay it: {replay(seed)}"
+        report.failure = f"seed {seed}: {failure}\nreplay it: {replay(seed, mutant)}"
     return report
 
 

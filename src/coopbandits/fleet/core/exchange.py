@@ -130,6 +130,9 @@ class Exchange:
         neighbour = self.neighbours[name]
         neighbour.offered_at, neighbour.news = now, {}
         self._have(name, [o for o in self._feeds.origins if o != name], answer=answer)
+        for origin, one in self._feeds.origins.items():
+            if one.proof is not None:
+                self.send(name, Proof(origin, *one.proof))
 
     def _have(self, name: str, origins: list[str], *, answer: bool) -> None:
         known = self._feeds.origins
@@ -204,11 +207,12 @@ class Exchange:
             if origin == self._settings.name or not self.takes(origin):
                 continue
             base = have.bases.get(origin, (0, 0))
+            ahead = base > self.newest_base(origin)
             for number, sequence, digest in heads:
                 held = self._feeds.held(origin, number)
                 neighbour.offers(origin, number, sequence)
                 if sequence > held.sequence:
-                    starts_from_base = held.sequence == 0 and base > (0, 0) and number <= base[0]
+                    starts_from_base = held.sequence == 0 and ahead and number <= base[0]
                     if not starts_from_base and self._ask(name, (origin, number), now):
                         self.send(name, Want(origin, number, held.sequence, sequence))
                 elif sequence == held.sequence > 0 and digest != held.hash:
@@ -250,9 +254,13 @@ class Exchange:
 
     @property
     def lacks_own(self) -> bool:
-        """Whether a neighbour is known to hold more of an own feed than is durable here."""
-        epochs = self._feeds.origins[self._settings.name].epochs
-        return any(
+        """Whether a neighbour holds more of an own feed than is durable here, and it can be taken.
+
+        It cannot if that feed forked.
+        """
+        me = self._settings.name
+        epochs = self._feeds.origins[me].epochs
+        return self.takes(me) and any(
             number not in epochs or sequence > epochs[number].synced.sequence
             for neighbour in self.neighbours.values()
             for number, sequence, _ in neighbour.holds
@@ -361,7 +369,7 @@ class Exchange:
             self._proof(Proof(origin, take.epoch, last, other), now, epoch)
 
     def _proof(self, proof: Proof, now: float, epoch: int) -> None:
-        """Set an origin aside that is proven to have forked, and tell the others."""
+        """Set an origin aside that is proven to have forked."""
         origin = proof.origin
         one = self._feeds.origins.get(origin)
         if one is None or one.quarantined:
@@ -369,13 +377,16 @@ class Exchange:
         feed = self._feeds.feed(origin, proof.epoch)
         if not feed.contradict(proof.one, proof.other, self._keys):
             raise RemoteProtocolError(f"a proof against {origin} proves nothing")
-        if origin == self._settings.name:
-            if proof.epoch == epoch:
-                self._fork("two records of one sequence are signed by this node")
+        if origin == self._settings.name and proof.epoch == epoch:
+            self._fork("two records of one sequence are signed by this node")
             return
         entry = Quarantined(now, origin, proof.epoch, proof.one, proof.other)
         self._journal.append_data(entry, (), None)
         one.quarantined = True
+
+    def show_proof(self, origin: str) -> None:
+        """Send all neighbours the proof that an origin forked; offers repeat it."""
+        proof = self._feeds.origins[origin].proof
         for name, neighbour in self.neighbours.items():
-            if neighbour.linked and name != origin:
-                self.send(name, proof)
+            if neighbour.linked and proof is not None:
+                self.send(name, Proof(origin, *proof))

@@ -60,6 +60,7 @@ class Origin:
         base: Its newest checkpoint that is held.
         former: The one before.
         quarantined: Whether two of its records contradict each other.
+        proof: These two, with their epoch, once they are durable.
         last_at: When its last record came.
     """
 
@@ -70,6 +71,7 @@ class Origin:
     base: Checkpoint | None = None
     former: Checkpoint | None = None
     quarantined: bool = False
+    proof: tuple[int, bytes, bytes] | None = None
     last_at: float | None = None
 
     @property
@@ -318,6 +320,7 @@ class Feeds:
                 None if one.base is None else one.base.data,
                 None if one.former is None else one.former.data,
                 one.quarantined,
+                one.proof,
                 one.last_at,
                 [
                     [
@@ -340,11 +343,12 @@ class Feeds:
     def restore(self, stored: list[Any]) -> None:
         """Hold again what `stored` returned."""
         agent = self._agent
-        for name, base, former, quarantined, last_at, epochs in stored:
+        for name, base, former, quarantined, proof, last_at, epochs in stored:
             one = self.origins.get(name)
             if one is None:  # not within γ any more
                 continue
             one.quarantined, one.last_at = quarantined, last_at
+            one.proof = None if proof is None else (proof[0], proof[1], proof[2])
             one.base = None if base is None else Checkpoint.trusted(base)
             one.former = None if former is None else Checkpoint.trusted(former)
             for epoch, sequence, digest, last, cut, sums, applied, mark, marked in epochs:

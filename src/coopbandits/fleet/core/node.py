@@ -212,7 +212,10 @@ class NodeCore:
         elif isinstance(event, Synced):
             self._synced(event.position)
         elif isinstance(event, Arrived):
+            before = len(self.journal.unapplied)
             self.exchange.arrived(event.neighbour, event.data, self.now, self.writing, self.epoch)
+            for data in [*self.journal.unapplied][before:]:
+                self._recovered(data.entry, data.payload)
         elif isinstance(event, Linked):
             self.exchange.linked(event.neighbour, event.up, self.now)
         elif isinstance(event, Fitted):
@@ -413,7 +416,7 @@ class NodeCore:
             if self.feeds.apply(entry.origin, entry.epoch, block):
                 changed[entry.origin] = None
             if entry.origin == me:
-                self._recovered(block)
+                feeds.skip_to(self.agent, max(block.rounds))
             self.exchange.news(entry.origin)
             self.journal.note(
                 "received", via=entry.via, origin=entry.origin, first=entry.first, last=entry.last
@@ -427,11 +430,15 @@ class NodeCore:
             self.exchange.news(checkpoint.origin)
             self.journal.note("checkpoint", origin=checkpoint.origin, sequence=checkpoint.place[1])
         elif isinstance(entry, Quarantined):
+            origin = self.feeds.origins[entry.origin]
+            origin.proof = entry.epoch, entry.one, entry.other
+            self.exchange.show_proof(entry.origin)
             self.journal.note("quarantined", origin=entry.origin)
 
-    def _recovered(self, block: Block) -> None:
-        """Take note of own records that were lost: their events are closed, their rounds used."""
-        feeds.skip_to(self.agent, max(block.rounds))
+    def _recovered(self, entry: LogEntry, block: Block) -> None:
+        """Close the events of own records that were lost, if it is such that come back."""
+        if not self._lost_before(entry):
+            return
         rewards = dict(zip(block.rounds, block.rewards.tolist(), strict=True))
         for event in [*self.events.known.values()]:
             before = event.position < self._epoch_began
@@ -684,6 +691,7 @@ class NodeCore:
             block = payload
             assert isinstance(block, Block)
             self.feeds.append(entry.origin, entry.epoch, block.head, block.last)
+            self._recovered(entry, block)
         elif isinstance(entry, Fitting):
             self._apply(entry.seen)
             task = self.agent.learning_task()
