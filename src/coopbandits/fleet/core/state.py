@@ -3,13 +3,16 @@
 It is an index: the log from its beginning gives the same state, to the bit. Versioned; MessagePack.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from coopbandits.agent import Agent
-from coopbandits.errors import CoopBanditsError
+from coopbandits.errors import CoopBanditsError, StateError
 from coopbandits.fleet.core.events import Events
+from coopbandits.fleet.core.settings import Settings
 from coopbandits.fleet.core.sites import layout
 from coopbandits.fleet.core.statistics import Counts
 from coopbandits.fleet.ports import DamageError
@@ -46,17 +49,17 @@ def stored(core: "NodeCore") -> bytes:
 def network_of(data: bytes) -> Network:
     """Return the network in which a core was stored."""
     read = _read(data)
-    sites = read["sites"]
-    edges = [(sites[v], sites[u]) for v, u in read["edges"]]
-    return Network.from_edges(edges, names=sites)
+    with _sensible():
+        sites = read["sites"]
+        edges = [(sites[v], sites[u]) for v, u in read["edges"]]
+        return Network.from_edges(edges, names=sites)
 
 
 def restore(core: "NodeCore", data: bytes) -> None:
     """Let a new core be what was stored."""
     read = _read(data)
-    if read["policy"] != core.settings.policy.fingerprint:
-        raise DamageError("the stored state is of another policy; start with the one it was of")
-    try:
+    check_policy(core.settings, read.get("policy"))
+    with _sensible():
         core.agent = Agent.from_bytes(
             read["agent"], policy=core.settings.policy, network=core.agent.network
         )
@@ -69,6 +72,22 @@ def restore(core: "NodeCore", data: bytes) -> None:
         core.epoch, core._epoch_began = read["epoch"]
         core.now = read["now"]
         core.adoptions, core.adopted_at, core._fits = read["adoptions"]
+
+
+def check_policy(settings: Settings, fingerprint: object) -> None:
+    """Refuse what was written under another policy: its records are read by nobody else."""
+    if fingerprint != settings.policy.fingerprint:
+        raise StateError(
+            f"the log of {settings.name} is of another policy; start with the one it was of, or in "
+            "a folder of its own"
+        )
+
+
+@contextmanager
+def _sensible() -> Iterator[None]:
+    """Say of a stored state that it makes no sense."""
+    try:
+        yield
     except (CoopBanditsError, LookupError, TypeError, ValueError) as error:
         raise DamageError(f"the stored state makes no sense: {error}") from error
 
