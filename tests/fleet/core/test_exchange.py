@@ -264,19 +264,22 @@ def test_a_fork_is_proven_by_two_neighbours_that_compare_and_said_loudly(first, 
         feed = Feed(node.settings.policy.fingerprint, "a", entry.epoch)
         assert feed.contradict(entry.one, entry.other, HashKeys("b"))
     # nothing more is taken from it, nor offered, also after a restart
-    for node in (b, b.again()):
+    restarted = c.again()
+    for node in (b, restarted):
         held = node.heads()
         records = a.store.records("a", a.core.epoch, 1, 99, 10**6)
         node.handle(Arrived("a", encoded(Take("a", a.core.epoch, 1, records))))
         node.handle(Arrived("a", encoded(Have({"a": a.core.feeds.origins["a"].heads}, {}, []))))
-        assert (node.heads(), node.core.feeds.origins["a"].quarantined) == (held, True)
+        assert node.heads() == held
+        assert node.core.feeds.origins["a"].quarantined
         assert not [m for _, m in node.outbox if isinstance(decoded(m), Want)]
-    # the copy hears of it from whom it meets
-    stopped = copy if first >= second else a
-    stopped.handle(Arrived("b" if stopped is copy else "c", encoded(
-        said(both, Proof)[0][2]
-    )))  # fmt: skip
-    assert stopped.stopped.code == FORK
+    # both copies are told by whom they meet, and stop
+    for one, other in ((a, b), (copy, restarted)):
+        meeting = Wires([one, other])
+        meeting.link("a", other.name, up=False)
+        meeting.link("a", other.name)
+        meeting.settle()
+        assert one.stopped.code == FORK
 
 
 @pytest.mark.parametrize(("first", "second"), [(2, 2), (1, 4)])

@@ -130,6 +130,9 @@ class Exchange:
         neighbour = self.neighbours[name]
         neighbour.offered_at, neighbour.news = now, {}
         self._have(name, [o for o in self._feeds.origins if o != name], answer=answer)
+        one = self._feeds.origins.get(name)
+        if one is not None and one.quarantined is not None:  # it may not know that it forked
+            self.send(name, one.quarantined)
 
     def _have(self, name: str, origins: list[str], *, answer: bool) -> None:
         known = self._feeds.origins
@@ -368,11 +371,11 @@ class Exchange:
         if not feed.contradict(proof.one, proof.other, self._keys):
             raise RemoteProtocolError(f"a proof against {origin} proves nothing")
         if origin == self._settings.name:
-            self._fork("two records of one sequence are signed by this node")
+            self._fork("two records of one sequence are signed by this node, and set it aside")
             return
         entry = Quarantined(now, origin, proof.epoch, proof.one, proof.other)
         self._journal.append_data(entry, (), None)
-        one.quarantined = True
+        one.quarantined = proof
         for name, neighbour in self.neighbours.items():
-            if neighbour.linked and name != origin:
+            if neighbour.linked:
                 self.send(name, proof)

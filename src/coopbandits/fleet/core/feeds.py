@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from coopbandits.agent import Agent, feeds
 from coopbandits.agent.feeds import OriginSums
 from coopbandits.errors import InputError, RemoteProtocolError, StateError
 from coopbandits.fleet.checkpoint import Checkpoint, FeedBase
-from coopbandits.fleet.core.wire import Heads
+from coopbandits.fleet.core.wire import Heads, Proof
 from coopbandits.fleet.ports import Keys
 from coopbandits.fleet.record import Block, Feed, Head
 
@@ -59,7 +61,7 @@ class Origin:
         epochs: Its feeds, by epoch, in order.
         base: Its newest checkpoint that is held.
         former: The one before.
-        quarantined: Whether two of its records contradict each other.
+        quarantined: Two of its records that contradict each other, if any do.
         last_at: When its last record came.
     """
 
@@ -69,7 +71,7 @@ class Origin:
     epochs: dict[int, HeldFeed] = field(default_factory=dict)
     base: Checkpoint | None = None
     former: Checkpoint | None = None
-    quarantined: bool = False
+    quarantined: Proof | None = None
     last_at: float | None = None
 
     @property
@@ -317,7 +319,7 @@ class Feeds:
                 one.name,
                 None if one.base is None else one.base.data,
                 None if one.former is None else one.former.data,
-                one.quarantined,
+                None if one.quarantined is None else msgspec.structs.astuple(one.quarantined),
                 one.last_at,
                 [
                     [
@@ -344,7 +346,8 @@ class Feeds:
             one = self.origins.get(name)
             if one is None:  # not within γ any more
                 continue
-            one.quarantined, one.last_at = quarantined, last_at
+            one.quarantined = Proof(*quarantined) if quarantined else None
+            one.last_at = last_at
             one.base = None if base is None else Checkpoint.trusted(base)
             one.former = None if former is None else Checkpoint.trusted(former)
             for epoch, sequence, digest, last, cut, sums, applied, mark, marked in epochs:

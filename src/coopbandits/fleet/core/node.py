@@ -57,6 +57,7 @@ from coopbandits.fleet.core.journal import Data, Journal
 from coopbandits.fleet.core.settings import Settings
 from coopbandits.fleet.core.sites import grown, layout
 from coopbandits.fleet.core.statistics import Counts
+from coopbandits.fleet.core.wire import Proof
 from coopbandits.fleet.face import Activate, Decide, DecideMany, RefusedError, Request, Reward
 from coopbandits.fleet.ports import DamageError, Keys, StoredRecord
 from coopbandits.fleet.record import Block
@@ -647,7 +648,8 @@ class NodeCore:
             assert isinstance(payload, Checkpoint)
             self.feeds.base_appended(payload)
         elif isinstance(entry, Quarantined):
-            self.feeds.origins[entry.origin].quarantined = True
+            proof = Proof(entry.origin, entry.epoch, entry.one, entry.other)
+            self.feeds.origins[entry.origin].quarantined = proof
 
     def _read_again(self, entry: LogEntry, records: tuple[StoredRecord, ...]) -> object:
         """Return what an entry was made of."""
