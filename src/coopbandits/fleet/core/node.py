@@ -132,6 +132,7 @@ class NodeCore:
         self.feeds.restore(held)
         for _, _, feed in self.feeds.all():
             feed.synced = feed.held
+        self._take_sums(self.feeds.origins)
 
     @property
     def version(self) -> str:
