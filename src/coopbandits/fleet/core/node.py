@@ -11,6 +11,7 @@
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from coopbandits.agent import Agent, feeds
 from coopbandits.agent.learning import LearningResult, LearningTask
@@ -388,7 +389,8 @@ class NodeCore:
         entry, me = data.entry, self.settings.name
         if isinstance(entry, Recorded):
             block: Block = data.payload
-            self.agent.reward(entry.round, entry.value)
+            with suppress(LocalProtocolError):  # forgotten since: it is learnt from the feed
+                self.agent.reward(entry.round, entry.value)
             self.feeds.sync(me, entry.epoch, block.head, entry.at)
             if self.feeds.apply(me, entry.epoch, block):
                 changed[me] = None
