@@ -6,13 +6,14 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.errors import NetworkError, StateError
+from coopbandits.fleet.api import DecideManyRequest
 from coopbandits.fleet.core.opening import opened
 from coopbandits.fleet.core.settings import RewardRules
 from coopbandits.fleet.core.state import stored
-from coopbandits.fleet.face import Activate, RefusedError, Reward
+from coopbandits.fleet.face import Activate, DecideMany, RefusedError, Reward
 from coopbandits.fleet.ports import DamageError, Entry
 from coopbandits.fleet.store import MemoryStore
-from fleet.driven import DIM, Driven, Wires, linear, path, settings_of
+from fleet.driven import DIM, Driven, Wires, linear, path, request, settings_of
 
 ALONE = cb.Network.from_edges([("a", "b")], names=["a", "b"])
 NODES = {
@@ -203,3 +204,76 @@ class TestGrowth:
             assert plain(opened(node.settings, node.keys, node.store, states=states)) == live
         queries = np.random.default_rng(0).normal(size=(3, DIM))
         assert np.isfinite(node.core.agent.predict(queries, learn=False).mean).all()
+
+    def test_a_site_that_went_out_of_reach_and_comes_back_goes_on_where_its_feed_was(self):
+        """Its records are in the log already, and a record is kept once."""
+        network = path("abc")
+        apart = cb.Network.from_edges([("a", "b")], names=[*"abc"])
+        wires = Wires([Driven(settings_of(site, network)) for site in "abc"])
+        wires.link_all()
+        wires.settle()
+        for _ in range(3):
+            for site in wires.nodes.values():
+                site.play(2, seed=site.store.position)
+            wires.pass_time(11.0)
+        a = wires.nodes["a"]
+        before = a.heads()
+        assert len(before) == 3
+        a = a.again(network=apart)
+        assert {*a.heads()} == {feed for feed in before if feed[0] != "c"}
+        a.do(a.core.snapshot())
+        for states in (True, False):
+            back = a.again(network=network, states=states)
+            a = back
+            assert back.heads() == before
+            assert back.core.agent.known == 18
+        wires.nodes["a"] = a
+        wires.link("a", "b", up=False)
+        wires.link("a", "b")
+        wires.nodes["c"].play(3)
+        for _ in range(3):
+            wires.pass_time(11.0)
+        assert a.stopped is None
+        assert a.heads() == wires.nodes["c"].heads()
+        assert a.sums() == wires.nodes["c"].sums()
+        live = plain(a.core)
+        for states in (True, False):
+            assert plain(opened(a.settings, a.keys, a.store, states=states)) == live
+
+
+RULES = [
+    RewardRules(),
+    RewardRules(rule="sum", wait=3.0, default=0.0, ttl=30.0, most=15),
+    RewardRules(rule="last", wait=1.0, ttl=1.0, most=10),
+    RewardRules(wait=20.0, default=1.0, most=10),
+]
+
+
+@pytest.mark.parametrize("then", range(len(RULES)))
+@pytest.mark.parametrize("first", range(len(RULES)))
+def test_a_node_may_be_started_with_other_rules_and_shares_and_in_another_mode(first, then):
+    """What was counted stays counted; what is open closes by the rules of now."""
+    node = lived("ucb", rounds=25, rewards=RULES[first], control=0.2)
+    for mode, control in (("online", 0.5), ("apprentice", 0.0), ("off", 0.2)):
+        for states in (True, False):
+            node = node.again(rewards=RULES[then], mode=mode, control=control, states=states)
+            assert node.stopped is None
+            node.write()
+            node.decide()
+            node.tick(100.0)
+            assert node.core.events.open <= 1 or RULES[then].wait is None
+            assert len(node.core.events.known) <= RULES[then].most
+
+
+def test_a_reward_is_counted_again_though_fewer_decisions_are_remembered_by_now():
+    rules = RewardRules(most=2000)
+    node = Driven(settings_of("a", ALONE, rewards=rules, snapshot_every=10**6))
+    node.write()
+    first = node.decide().event_id
+    rng = np.random.default_rng(2)
+    for _ in range(12):
+        node.ask(DecideMany(DecideManyRequest([request(rng, 1) for _ in range(95)])))
+    node.ask(Reward(first, 1.0))
+    again = node.again(rewards=RewardRules(most=10))
+    assert again.heads() == node.heads()
+    assert again.core.agent.known == 1
