@@ -197,6 +197,24 @@ def test_of_three_rewards_the_rule_says_what_counts(kind, counts):
     assert (events.known["e"].closed, events.known["e"].reward) == (True, counts)
 
 
+def test_a_deferred_event_waits_for_its_activation_and_its_time_runs_from_then():
+    events = Events(RewardRules(wait=5.0, default=0.25, ttl=50.0))
+    for name in ("activated", "rewarded", "forgotten"):
+        events.decided(decision(name, 0.0, deferred=True), 1)
+    passed(events, 7.0)
+    assert events.open == 3
+    events.activated(Activated(7.0, "activated"))
+    events.rewarded(Rewarded(7.0, "rewarded", 1.0))
+    passed(events, 11.9)
+    assert [one.closed for one in events.known.values()] == [False, True, False]
+    passed(events, 12.0)
+    assert [one.reward for one in events.known.values()] == [0.25, 1.0, None]
+    assert events.open == 1
+    events.expire(50.0)
+    assert [*events.ready] == ["forgotten"]
+    assert events.outcome(events.known["forgotten"]) is None
+
+
 def test_a_key_is_counted_once_also_after_the_event_closed():
     events = Events(RewardRules())
     events.decided(decision("e", 0.0), 1)

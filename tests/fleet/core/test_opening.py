@@ -40,7 +40,7 @@ def plain(core):
     return state
 
 
-def lived(name, rounds=40, **more):
+def lived(name, rounds=32, **more):
     """A node in a pair that has decided, been rewarded in all ways, and learnt."""
     changes = {"pace": 2.0, "snapshot_every": 25, "have_every": 1.0, **NODES[name], **more}
     wires = Wires([Driven(settings_of(site, path("ab"), **changes)) for site in "ab"])
@@ -79,6 +79,27 @@ def test_a_replay_of_the_whole_log_and_a_stored_state_give_the_same_to_the_bit(n
         core = opened(node.settings, node.keys, node.store, states=states)
         assert plain(core) == live
         assert core.agent.to_bytes() == node.core.agent.to_bytes()
+
+
+@pytest.mark.parametrize("name", ["ucb", "evidence", "ts"])
+def test_decisions_taken_before_data_were_durable_are_replayed_without_them(name):
+    changes = {"pace": 1.0, **NODES[name]}
+    node = Driven(settings_of("a", ALONE, **changes))
+    node.write()
+    rng = np.random.default_rng(6)
+    for _ in range(12):
+        events = [node.decide(rng).event_id for _ in range(2)]
+        node.tick(1.0)
+        node.holding = True
+        for event in events:
+            node.ask(Reward(event, float(rng.normal())))
+        assert node.core.journal.unapplied
+        for _ in range(2):
+            node.decide(rng)
+        node.sync()
+        assert not node.core.journal.unapplied
+    live = plain(node.core)
+    assert plain(opened(node.settings, node.keys, node.store)) == live
 
 
 @pytest.mark.parametrize("name", ["evidence", "sums of rewards", "ts"])
