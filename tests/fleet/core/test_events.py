@@ -83,7 +83,7 @@ def any_rules(draw):
     return RewardRules(rule=kind, wait=wait, default=default, ttl=TTL, most=MOST)
 
 
-names = st.sampled_from([f"e{k}" for k in range(25)])
+backs = st.integers(0, 14)  # an event is named by how many were decided since
 
 
 class EventsAgainstModel(RuleBasedStateMachine):
@@ -110,16 +110,19 @@ class EventsAgainstModel(RuleBasedStateMachine):
         self.now += step
         self.both_pass()
 
-    @rule(name=names, deferred=st.booleans())
-    def decide(self, name, deferred):
-        if self.model.find(name) is None and name not in self.model.gone:
-            self.place += 1
-            self.events.decided(decision(name, self.now, deferred), self.place)
-            self.model.known.append(Told(name, self.now, None if deferred else self.now))
-            self.both_pass()
+    def name(self, back):
+        return f"e{max(0, self.place - back)}"
 
-    @rule(name=names, value=st.integers(-3, 3), key=st.sampled_from([None, "k1", "k2"]))
-    def reward(self, name, value, key):
+    @rule(deferred=st.booleans())
+    def decide(self, deferred):
+        self.place += 1
+        self.events.decided(decision(self.name(0), self.now, deferred), self.place)
+        self.model.known.append(Told(self.name(0), self.now, None if deferred else self.now))
+        self.both_pass()
+
+    @rule(back=backs, value=st.integers(-3, 3), key=st.sampled_from([None, "k1", "k2"]))
+    def reward(self, back, value, key):
+        name = self.name(back)
         if self.refused(name, lambda: self.events.check_reward(name, key)):
             return
         one = self.model.find(name)
@@ -137,8 +140,9 @@ class EventsAgainstModel(RuleBasedStateMachine):
             one.began = self.now if one.began is None else one.began
             self.both_pass()
 
-    @rule(name=names)
-    def activate(self, name):
+    @rule(back=backs)
+    def activate(self, back):
+        name = self.name(back)
         if self.refused(name, lambda: self.events.find(name)):
             return
         one = self.model.find(name)
