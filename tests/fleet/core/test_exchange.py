@@ -152,7 +152,7 @@ def test_a_block_ahead_of_what_is_held_waits_until_it_is_asked_for_again():
     assert b.heads()["a", a.core.epoch] == a.heads()["a", a.core.epoch]
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.randoms(use_true_random=False), st.sampled_from([0.0, 0.2, 0.5]))
 def test_whatever_is_lost_doubled_or_reordered_all_hold_the_same_in_the_end(random, lost):
     wires = fleet(path("abc"), block_bytes=500)
@@ -356,7 +356,7 @@ def anything(draw):
     ))  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(anything(), st.sampled_from(["a", "c", "d", "nobody"]))
 def test_whatever_a_neighbour_says_changes_nothing_that_is_held(talked_to, message, neighbour):
     node = talked_to
