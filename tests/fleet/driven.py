@@ -54,6 +54,12 @@ def settings_of(name, network, **changes):
     return Settings(**{**options, **changes})
 
 
+def request(rng, actions=4, **more):
+    """Ask for a decision between some actions at random."""
+    offered = [Action(f"a{k}", rng.normal(size=DIM).tolist()) for k in range(actions)]
+    return DecideRequest(offered, **more)
+
+
 class Driven:
     """One core with its log; what it sends waits in `outbox`."""
 
@@ -136,18 +142,14 @@ class Driven:
 
     def decide(self, rng=None, actions=3, **more):
         rng = rng or np.random.default_rng(self.tickets)
-        offered = [Action(f"a{k}", rng.normal(size=DIM).tolist()) for k in range(actions)]
-        return self.ask(Decide(DecideRequest(offered, **more)))
+        return self.ask(Decide(request(rng, actions, **more)))
 
     def play(self, rounds, seed=0):
         """Decide and be rewarded, some at once."""
         rng = np.random.default_rng([seed, ord(self.name[0])])
         while rounds:
             count = min(rounds, 8)
-            requests = [
-                DecideRequest([Action(str(k), rng.normal(size=DIM).tolist()) for k in range(2)])
-                for _ in range(count)
-            ]
+            requests = [request(rng, 2) for _ in range(count)]
             reply = self.ask(DecideMany(DecideManyRequest(requests)))
             for one in reply.decisions:
                 self.ask(Reward(one.event_id, float(rng.normal())))

@@ -83,7 +83,7 @@ def any_rules(draw):
     return RewardRules(rule=kind, wait=wait, default=default, ttl=TTL, most=MOST)
 
 
-names = st.sampled_from([f"e{k}" for k in range(25)])
+backs = st.integers(0, 14)  # an event is named by how many were decided since
 
 
 class EventsAgainstModel(RuleBasedStateMachine):
@@ -110,16 +110,19 @@ class EventsAgainstModel(RuleBasedStateMachine):
         self.now += step
         self.both_pass()
 
-    @rule(name=names, deferred=st.booleans())
-    def decide(self, name, deferred):
-        if self.model.find(name) is None and name not in self.model.gone:
-            self.place += 1
-            self.events.decided(decision(name, self.now, deferred), self.place)
-            self.model.known.append(Told(name, self.now, None if deferred else self.now))
-            self.both_pass()
+    def name(self, back):
+        return f"e{max(0, self.place - back)}"
 
-    @rule(name=names, value=st.integers(-3, 3), key=st.sampled_from([None, "k1", "k2"]))
-    def reward(self, name, value, key):
+    @rule(deferred=st.booleans())
+    def decide(self, deferred):
+        self.place += 1
+        self.events.decided(decision(self.name(0), self.now, deferred), self.place)
+        self.model.known.append(Told(self.name(0), self.now, None if deferred else self.now))
+        self.both_pass()
+
+    @rule(back=backs, value=st.integers(-3, 3), key=st.sampled_from([None, "k1", "k2"]))
+    def reward(self, back, value, key):
+        name = self.name(back)
         if self.refused(name, lambda: self.events.check_reward(name, key)):
             return
         one = self.model.find(name)
@@ -137,8 +140,9 @@ class EventsAgainstModel(RuleBasedStateMachine):
             one.began = self.now if one.began is None else one.began
             self.both_pass()
 
-    @rule(name=names)
-    def activate(self, name):
+    @rule(back=backs)
+    def activate(self, back):
+        name = self.name(back)
         if self.refused(name, lambda: self.events.find(name)):
             return
         one = self.model.find(name)
@@ -195,6 +199,24 @@ def test_of_three_rewards_the_rule_says_what_counts(kind, counts):
         passed(events, at)
     passed(events, 5.0)
     assert (events.known["e"].closed, events.known["e"].reward) == (True, counts)
+
+
+def test_a_deferred_event_waits_for_its_activation_and_its_time_runs_from_then():
+    events = Events(RewardRules(wait=5.0, default=0.25, ttl=50.0))
+    for name in ("activated", "rewarded", "forgotten"):
+        events.decided(decision(name, 0.0, deferred=True), 1)
+    passed(events, 7.0)
+    assert events.open == 3
+    events.activated(Activated(7.0, "activated"))
+    events.rewarded(Rewarded(7.0, "rewarded", 1.0))
+    passed(events, 11.9)
+    assert [one.closed for one in events.known.values()] == [False, True, False]
+    passed(events, 12.0)
+    assert [one.reward for one in events.known.values()] == [0.25, 1.0, None]
+    assert events.open == 1
+    events.expire(50.0)
+    assert [*events.ready] == ["forgotten"]
+    assert events.outcome(events.known["forgotten"]) is None
 
 
 def test_a_key_is_counted_once_also_after_the_event_closed():

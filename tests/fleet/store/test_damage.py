@@ -173,7 +173,7 @@ def test_a_snapshot_of_which_any_bit_flipped_is_left_out(row, tmp_path):
         connection = sqlite3.connect(tmp_path / LOG)
         query = f"SELECT {column} FROM snapshots WHERE position = ?"
         (value,) = connection.execute(query, (row,)).fetchone()
-        for bit in range(0, 8 * len(value), 5):
+        for bit in range(0, 8 * len(value), 11):
             change = f"UPDATE snapshots SET {column} = ? WHERE position = ?"
             connection.execute(change, (flipped(value, bit), row))
             connection.commit()

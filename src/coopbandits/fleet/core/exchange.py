@@ -101,6 +101,7 @@ class Exchange:
         if neighbour is None or neighbour.linked == up:
             return
         neighbour.linked = up
+        neighbour.reads = 1  # it may come back as another release
         self._journal.note("linked", neighbour=name, up=up)
         for key in [key for key, asked in self._asked.items() if asked.neighbour == name]:
             del self._asked[key]
@@ -188,9 +189,9 @@ class Exchange:
     def _heads(self, name: str, have: Have, now: float, writing: bool, epoch: int) -> None:
         """Ask for what a neighbour holds and this node lacks."""
         neighbour = self.neighbours[name]
-        neighbour.reads = max(1, min(have.reads, VERSION))
         if not neighbour.linked:
             self.linked(name, True, now)
+        neighbour.reads = max(1, min(have.reads, VERSION))
         self._own_heads(name, have.yours, now, writing, epoch)
         neighbour.holds, neighbour.answered = have.yours, True
         if have.answer:

@@ -114,6 +114,7 @@ class Feeds:
             for name in names
             for number in [agent.network.index(name)]
         }
+        self._away: list[Any] = []  # what is held of origins that are out of reach now
 
     def feed(self, origin: str, epoch: int) -> Feed:
         """Return what reads the records of a feed, held or not."""
@@ -338,14 +339,16 @@ class Feeds:
                 ],
             ]
             for one in self.origins.values()
-        ]
+        ] + self._away
 
     def restore(self, stored: list[Any]) -> None:
         """Hold again what `stored` returned."""
         agent = self._agent
-        for name, base, former, quarantined, proof, last_at, epochs in stored:
+        for kept in stored:
+            name, base, former, quarantined, proof, last_at, epochs = kept
             one = self.origins.get(name)
-            if one is None:  # not within γ any more
+            if one is None:  # not within γ any more; the log has its records, should it come back
+                self._away.append(kept)
                 continue
             one.quarantined, one.last_at = quarantined, last_at
             one.proof = None if proof is None else (proof[0], proof[1], proof[2])

@@ -11,10 +11,11 @@
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from coopbandits.agent import Agent, feeds
 from coopbandits.agent.learning import LearningResult, LearningTask
-from coopbandits.errors import InputError, LocalProtocolError, ParameterError
+from coopbandits.errors import InputError, LocalProtocolError
 from coopbandits.fleet.api import DecideManyReply, DecideRequest
 from coopbandits.fleet.checkpoint import Checkpoint
 from coopbandits.fleet.core.actions import (
@@ -136,6 +137,7 @@ class NodeCore:
         self.feeds.restore(held)
         for _, _, feed in self.feeds.all():
             feed.synced = feed.held
+        self._take_sums(self.feeds.origins)
 
     @property
     def version(self) -> str:
@@ -404,7 +406,8 @@ class NodeCore:
         entry, me = data.entry, self.settings.name
         if isinstance(entry, Recorded):
             block: Block = data.payload
-            self.agent.reward(entry.round, entry.value)
+            with suppress(LocalProtocolError):  # forgotten since: it is learnt from the feed
+                self.agent.reward(entry.round, entry.value)
             self.feeds.sync(me, entry.epoch, block.head, entry.at)
             if self.feeds.apply(me, entry.epoch, block):
                 changed[me] = None
@@ -642,13 +645,6 @@ class NodeCore:
     # A replay does the same again.
 
     def _started(self, entry: Started, position: int) -> None:
-        if entry.policy != self.settings.policy.fingerprint:
-            raise ParameterError(
-                f"the log was written under the policy {entry.policy[:12]}, and the node is to run "
-                f"{self.settings.policy.fingerprint[:12]} ({self.settings.policy.name}): its "
-                "observations are of other features or units. Give it the policy of its log, or "
-                "an empty folder"
-            )
         if (entry.sites, entry.edges) != layout(self.agent.network):
             self._apply(position - 1)
             self._move(grown(self.agent.network, entry.sites, entry.edges))

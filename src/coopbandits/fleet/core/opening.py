@@ -6,7 +6,7 @@ from coopbandits.fleet.core.entries import LogEntry, Started, read
 from coopbandits.fleet.core.node import NodeCore
 from coopbandits.fleet.core.settings import Settings
 from coopbandits.fleet.core.sites import founded
-from coopbandits.fleet.core.state import network_of, restore
+from coopbandits.fleet.core.state import check_policy, network_of, restore
 from coopbandits.fleet.ports import DamageError, Keys, Store, StoredRecord
 from coopbandits.network import Network
 
@@ -28,7 +28,7 @@ def opened(settings: Settings, keys: Keys, store: Store, *, states: bool = True)
             f"the log begins at entry {store.first}, and no stored state from which it goes on can "
             "be read; restore a backup (coop node restore)"
         )
-    core = NodeCore(settings, keys, _first_network(store))
+    core = NodeCore(settings, keys, _first_network(settings, store))
     core.replay(_entries(store, 0))
     return core
 
@@ -61,10 +61,11 @@ def _restored(settings: Settings, keys: Keys, store: Store) -> Iterator[NodeCore
             yield core
 
 
-def _first_network(store: Store) -> Network | None:
+def _first_network(settings: Settings, store: Store) -> Network | None:
     for position, entry in store.entries(0):
         started = read(entry, position)
         if isinstance(started, Started):
+            check_policy(settings, started.policy)
             return founded(started.sites, started.edges)
         break
     return None

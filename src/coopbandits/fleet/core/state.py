@@ -3,13 +3,16 @@
 It is an index: the log from its beginning gives the same state, to the bit. Versioned; MessagePack.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from coopbandits.agent import Agent
-from coopbandits.errors import CoopBanditsError
+from coopbandits.errors import CoopBanditsError, ParameterError
 from coopbandits.fleet.core.events import Events
+from coopbandits.fleet.core.settings import Settings
 from coopbandits.fleet.core.sites import Layout, founded, grown
 from coopbandits.fleet.core.statistics import Counts
 from coopbandits.fleet.ports import DamageError
@@ -50,11 +53,13 @@ def _of_log(core: "NodeCore") -> dict[str, Any]:
 
 def network_of(data: bytes) -> Network:
     """Return the network in which a core was stored, as it grew out of those before."""
-    layouts = _layouts(_read(data))
-    network = founded(*layouts[0])
-    for sites, edges in layouts[1:]:
-        network = grown(network, sites, edges)
-    return network
+    read = _read(data)
+    with _sensible():
+        layouts = _layouts(read)
+        network = founded(*layouts[0])
+        for sites, edges in layouts[1:]:
+            network = grown(network, sites, edges)
+        return network
 
 
 def _layouts(read: dict[str, Any]) -> list[Layout]:
@@ -64,9 +69,8 @@ def _layouts(read: dict[str, Any]) -> list[Layout]:
 def restore(core: "NodeCore", data: bytes) -> None:
     """Let a new core be what was stored."""
     read = _read(data)
-    if read["policy"] != core.settings.policy.fingerprint:
-        raise DamageError("the stored state is of another policy; start with the one it was of")
-    try:
+    check_policy(core.settings, read.get("policy"))
+    with _sensible():
         core.agent = Agent.from_bytes(
             read["agent"], policy=core.settings.policy, network=core.agent.network
         )
@@ -80,6 +84,23 @@ def restore(core: "NodeCore", data: bytes) -> None:
         core.epoch, core._epoch_began, core._started_at = read["epoch"]
         core.now = read["now"]
         core.adoptions, core.adopted_at, core._fits = read["adoptions"]
+
+
+def check_policy(settings: Settings, fingerprint: object) -> None:
+    """Refuse what was written under another policy: its records are read by nobody else."""
+    if fingerprint != settings.policy.fingerprint:
+        raise ParameterError(
+            f"the log of {settings.name} was written under another policy than "
+            f"{settings.policy.name} ({settings.policy.fingerprint[:12]}): its observations are of "
+            "other features or units. Give the node the policy of its log, or an empty folder"
+        )
+
+
+@contextmanager
+def _sensible() -> Iterator[None]:
+    """Say of a stored state that it makes no sense."""
+    try:
+        yield
     except (CoopBanditsError, LookupError, TypeError, ValueError) as error:
         raise DamageError(f"the stored state makes no sense: {error}") from error
 
