@@ -4,6 +4,12 @@
     python benchmarks/similarity.py table              # the tables of docs/evidence-results.md
     python benchmarks/similarity.py rank               # what a low rank costs MeanEmbedding
 
+and side by side with another commit's `Evidence`, here that before chains (`git worktree add`):
+
+    PYTHONPATH=../before/src python benchmarks/similarity.py run er60 path60 --policies eager \\
+        --only evidence --results before.csv
+    python benchmarks/similarity.py paired before.csv
+
 The setting: linear rewards, d = 10, 8 actions a round on
 the unit sphere, noise 0.3, 120 rounds, ridge 1, eta 0.3. Every trial draws its own network, tasks,
 contexts and noise from its seed; all methods of a trial share them. Seeds 40000 … are reported, on
@@ -18,6 +24,7 @@ import platform
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -195,11 +202,12 @@ def trial(setting: str, scenario: str, policy: str, method: str, seed: int) -> f
 Job = tuple[str, str, str, str, int]
 
 
-def read() -> dict[Job, float]:
+def read(path: Path | None = None) -> dict[Job, float]:
     """Read what has been measured."""
-    if not RESULTS.exists():
+    path = path or RESULTS
+    if not path.exists():
         return {}
-    with RESULTS.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         return {
             (row["setting"], row["scenario"], row["policy"], row["method"], int(row["seed"])):
                 float(row["regret"])
@@ -305,9 +313,13 @@ def interval(values: np.ndarray) -> str:
 
 
 def gap_closed(alone: np.ndarray, method: np.ndarray, oracle: np.ndarray) -> tuple[float, float]:
-    """Return 100·Σ(alone − method)/Σ(alone − oracle), and half of its 95% interval (jackknife)."""
-    n = len(alone)
-    above, below = (alone - method), (alone - oracle)
+    """Return 100·Σ(alone − method)/Σ(alone − oracle), and half of its 95% interval."""
+    return ratio_and_half(alone - method, alone - oracle)
+
+
+def ratio_and_half(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
+    """Return 100 times the ratio of two sums, and half of its 95% interval (jackknife)."""
+    n = len(above)
     whole = above.sum() / below.sum()
     left_out = (above.sum() - above) / (below.sum() - below)
     error = np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())
@@ -401,6 +413,31 @@ def regrets(
     }
 
 
+def paired(before: Path) -> None:
+    """Print how much of the gap both commits' `Evidence` close, and the difference in points."""
+    now, then = read(), read(before)
+    for setting, scenario in product(SETTINGS, SCENARIOS):
+        alone, oracle, ours = (
+            regrets(now, setting, scenario, policy, method)
+            for policy, method in (("any", "alone"), ("eager", "oracle"), ("eager", "evidence"))
+        )
+        theirs = regrets(then, setting, scenario, "eager", "evidence")
+        seeds = sorted(alone.keys() & oracle.keys() & ours.keys() & theirs.keys())
+        if len(seeds) < 2:
+            continue
+        a, o, x, y = (
+            np.array([values[seed] for seed in seeds]) for values in (alone, oracle, ours, theirs)
+        )
+        if scenario == "d":  # nothing to close: regret more than alone, in percent of it
+            shares = [100 * (method.mean() / a.mean() - 1) for method in (x, y)]
+            difference, half = ratio_and_half(x - y, a)
+        else:
+            shares = [gap_closed(a, method, o)[0] for method in (x, y)]
+            difference, half = ratio_and_half(y - x, a - o)
+        print(f"{setting} ({scenario}), {len(seeds)} seeds: {shares[0]:.1f}% now, "
+              f"{shares[1]:.1f}% before, {difference:+.1f} ± {half:.1f} points")  # fmt: skip
+
+
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -414,14 +451,22 @@ def main() -> None:
     runner.add_argument(
         "--only", nargs="*", default=[], help="oracle evidence coregionalised embedding alone naive"
     )
+    runner.add_argument("--results", type=Path, help="where to keep it, in place of RESULTS")
+    beside = commands.add_parser("paired", help="beside another commit's Evidence")
+    beside.add_argument("before", type=Path, help="its results")
     commands.add_parser("table", help="print what has been measured")
     commands.add_parser("rank", help="what does a low rank cost MeanEmbedding?")
     options = parser.parse_args()
     if options.command == "table":
         table()
+    elif options.command == "paired":
+        paired(options.before)
     elif options.command == "rank":
         rank()
     else:
+        if options.results is not None:
+            global RESULTS  # noqa: PLW0603 (the parent alone reads and writes)
+            RESULTS = options.results
         run(options.settings, options.scenarios, options.policies, options.trials,
             options.workers, options.only)  # fmt: skip
 

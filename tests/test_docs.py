@@ -69,7 +69,7 @@ def test_the_baselines_example_prints_what_it_says():
     assert " ".join(shown.split()) in " ".join(document.read_text(encoding="utf-8").split())
 
 
-@pytest.mark.parametrize("document", ["baselines.md", "paper-map.md"])
+@pytest.mark.parametrize("document", ["baselines.md", "fleet.md", "paper-map.md"])
 def test_every_test_that_a_map_names_exists(document):
     text = (ROOT / "docs" / document).read_text(encoding="utf-8")
     named = 0
@@ -78,7 +78,7 @@ def test_every_test_that_a_map_names_exists(document):
         name = test.rpartition("::")[2]
         assert any(f"def {name}(" in s.read_text(encoding="utf-8") for s in sources), test
         named += 1
-    assert named > {"baselines.md": 6, "paper-map.md": 40}[document]
+    assert named > {"baselines.md": 6, "fleet.md": 5, "paper-map.md": 40}[document]
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,7 @@ def test_every_test_that_a_map_names_exists(document):
         "docs/architecture.md",
         "docs/baselines.md",
         "docs/deploy.md",
+        "docs/fleet.md",
         "docs/paper-map.md",
         "CONTRIBUTING.md",
     ],
@@ -95,8 +96,16 @@ def test_every_test_that_a_map_names_exists(document):
 def test_every_module_that_a_document_names_exists(document):
     text = (ROOT / document).read_text(encoding="utf-8")
     for name in set(re.findall(r"`((?:\w+/)*\w+\.py)`", text)):
-        lab = "src/coopbandits/lab"
-        places = ["src/coopbandits", "tests", "", "tests/policies", lab, f"{lab}/experiments"]
+        lab, fleet = "src/coopbandits/lab", "src/coopbandits/fleet"
+        places = [
+            "src/coopbandits",
+            fleet,
+            "tests",
+            "",
+            "tests/policies",
+            lab,
+            f"{lab}/experiments",
+        ]
         assert any((ROOT / place / name).exists() for place in places), name
 
 

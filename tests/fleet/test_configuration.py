@@ -1,5 +1,7 @@
 """One frozen configuration of file, environment and command; whatever is wrong is named."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -59,6 +61,20 @@ def test_every_setting_has_a_variable_and_a_key(key):
     for part in reversed(key):
         expected = {part: expected}
     assert by_variable == by_key == expected
+
+
+@pytest.mark.parametrize("key", keys_of(NodeFile), ids=".".join)
+def test_every_setting_is_documented_with_its_default(key):
+    text = (Path(__file__).resolve().parents[2] / "docs" / "fleet.md").read_text("utf-8")
+    rows = [row for row in text.splitlines() if row.startswith("|") and f"`{'.'.join(key)}`" in row]
+    assert len(rows) == 1
+    default = NodeFile("", "", "", "")
+    for part in key:
+        default = getattr(default, part)
+    if default not in (None, ""):
+        shown = default if isinstance(default, str) else f"{default:g}" if default < 1 else None
+        shown = shown or f"{default:.0f}"
+        assert shown in rows[0].replace(",", "")
 
 
 def test_no_two_settings_have_one_variable():

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from coopbandits.errors import RemoteProtocolError
 from coopbandits.fleet.ports import Keys
-from coopbandits.fleet.record import SIGNATURE, Head
+from coopbandits.fleet.record import SIGNATURE, Count, Dimension, Hash, Head
 
 VERSION = 1
 
@@ -28,10 +28,10 @@ class FeedBase(Struct, frozen=True):
         sums: As `coopbandits.agent.feeds.stored_sums` has them.
     """
 
-    epoch: int
-    sequence: int
-    hash: bytes
-    dim: int
+    epoch: Count
+    sequence: Count
+    hash: Hash
+    dim: Dimension
     sums: bytes
 
     @property
@@ -86,7 +86,7 @@ class Checkpoint:
         body, signature = data[:-SIGNATURE], data[-SIGNATURE:]
         try:
             read = msgspec.msgpack.decode(body, type=_Signed)
-        except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise RemoteProtocolError(f"a checkpoint makes no sense: {error}") from error
         epochs = [feed.epoch for feed in read.feeds]
         if read.version != VERSION or read.fingerprint != fingerprint:

@@ -6,6 +6,7 @@ it ignores them. It runs at a lower priority, with one BLAS thread.
 
 import atexit
 import ctypes
+import fcntl
 import multiprocessing
 import os
 import pickle
@@ -19,6 +20,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess, SpawnProcess
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Literal
 
 from coopbandits.agent.learning import LearningResult, LearningTask
@@ -28,6 +30,7 @@ PATIENCE = 2.0  # seconds for which `close` waits
 
 _NICE = 5
 _ORPHANED = 0.25  # seconds between two looks for the parent
+_TURN = 120.0  # seconds for which a first task waits for those of other nodes
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _BLAS_CALLS = (
@@ -233,11 +236,39 @@ def _serve(pipe: Connection, shut: Connection | None, parent: int) -> None:
     os.nice(_NICE)
     _use_one_blas_thread()
     try:
-        while True:
-            data = pipe.recv_bytes()
+        data = pipe.recv_bytes()
+        with _turn():  # the first task compiles, and what it compiled is cached for the others
             pipe.send(_answer(data))
+        while True:
+            pipe.send(_answer(pipe.recv_bytes()))
     except (EOFError, OSError):
         return
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Take turns with the learners of other nodes on this machine, for a bounded time."""
+    path = Path(gettempdir()) / f"coopbandits-learner-{os.getuid()}"
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError:  # it is somebody else's: all compile at once
+        yield
+        return
+    try:
+        until = time.monotonic() + _TURN
+        while not _locks(file) and time.monotonic() < until:
+            time.sleep(_ORPHANED)
+        yield
+    finally:
+        os.close(file)
+
+
+def _locks(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _answer(data: bytes) -> LearningResult | str:

@@ -20,8 +20,10 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Annotated, TypeAlias
 
 import numpy as np
+from msgspec import Meta
 
 from coopbandits.arrays import LARGEST, Array
 from coopbandits.errors import RemoteProtocolError
@@ -33,6 +35,11 @@ SIGNATURE = 64
 _HASH = 32
 _AFTER_NAME = struct.Struct("<QQQ32sHH")
 _LAST_ROUND = 2**62
+
+# Epochs, sequences, hashes and d, where a peer says them: what a log can keep.
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**62)]
+Hash: TypeAlias = Annotated[bytes, Meta(min_length=_HASH, max_length=_HASH)]
+Dimension: TypeAlias = Annotated[int, Meta(ge=1, le=2**16 - 1)]
 
 
 @dataclass(frozen=True, slots=True)

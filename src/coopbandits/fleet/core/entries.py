@@ -37,6 +37,7 @@ class Started(Struct, frozen=True):
         sites: Names of all sites, in the order of their numbers.
         edges: Between them, by number.
         epoch: Of the node's own feed from now on.
+        anew: Whether a process began; if not, it goes on in another epoch.
     """
 
     at: float
@@ -45,6 +46,7 @@ class Started(Struct, frozen=True):
     sites: list[str]
     edges: list[tuple[int, int]]
     epoch: int
+    anew: bool = True
 
 
 class Decided(Struct, frozen=True):

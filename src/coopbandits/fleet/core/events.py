@@ -195,6 +195,10 @@ class Events:
             if len(self.gone) > self.rules.most:
                 self.gone.popitem(last=False)
 
+    def is_over(self, event: Event, now: float) -> bool:
+        """Tell whether an event has to close: it expires, or more than may be are known."""
+        return event.at + self.rules.ttl <= now or len(self.known) > self.rules.most
+
     def _old(self, now: float) -> Iterator[Event]:
         surplus = len(self.known) - self.rules.most
         for event in self.known.values():
@@ -205,8 +209,9 @@ class Events:
 
     def reply(self, event: Event) -> EventReply:
         """Return an event as it is shown."""
-        wait = self.rules.wait
-        until = event.at + self.rules.ttl if wait is None else event.counts_from + wait
+        until = event.at + self.rules.ttl
+        if self.rules.wait is not None and not event.deferred:
+            until = min(until, event.counts_from + self.rules.wait)
         return EventReply(
             event_id=event.id,
             state="closed" if event.closed else "deferred" if event.deferred else "open",

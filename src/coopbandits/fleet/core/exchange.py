@@ -177,7 +177,7 @@ class Exchange:
             elif isinstance(message, Base):
                 self._based(message, now)
             else:
-                self._proof(message, now)
+                self._proof(message, now, epoch)
         except RemoteProtocolError as error:
             self.refused[kind] = self.refused.get(kind, 0) + 1
             self._journal.note("refused", neighbour=name, reason=str(error))
@@ -211,7 +211,7 @@ class Exchange:
                     starts_from_base = held.sequence == 0 and base > (0, 0) and number <= base[0]
                     if not starts_from_base and self._ask(name, (origin, number), now):
                         self.send(name, Want(origin, number, held.sequence, sequence))
-                elif sequence == held.sequence and digest != held.hash:
+                elif sequence == held.sequence > 0 and digest != held.hash:
                     self._suspect(name, origin, number, held, now)
 
     def _own_heads(self, name: str, yours: Heads, now: float, writing: bool, epoch: int) -> None:
@@ -219,7 +219,8 @@ class Exchange:
         me = self._settings.name
         for number, sequence, digest in yours:
             held = self._feeds.held(me, number)
-            if sequence == held.sequence and digest != held.hash and sequence:
+            forked = sequence == held.sequence and digest != held.hash and sequence > 0
+            if forked and number == epoch:
                 self._fork(f"{name} holds another record {sequence} of epoch {number}")
             elif writing and (number > epoch or (number == epoch and sequence > held.sequence)):
                 self._fork(
@@ -228,7 +229,7 @@ class Exchange:
                 )
             elif (
                 sequence > held.sequence and number != epoch and self._ask(name, (me, number), now)
-            ):
+            ):  # an epoch that is over may have forked: others find it, the node goes on
                 self.send(name, Want(me, number, held.sequence, sequence))
 
     def lost(self, epoch: int) -> int:
@@ -249,10 +250,10 @@ class Exchange:
 
     @property
     def lacks_own(self) -> bool:
-        """Whether a neighbour is known to hold more of an own feed than the node does."""
-        me = self._settings.name
+        """Whether a neighbour is known to hold more of an own feed than is durable here."""
+        epochs = self._feeds.origins[self._settings.name].epochs
         return any(
-            sequence > self._feeds.held(me, number).sequence
+            number not in epochs or sequence > epochs[number].synced.sequence
             for neighbour in self.neighbours.values()
             for number, sequence, _ in neighbour.holds
         )
@@ -286,7 +287,7 @@ class Exchange:
         if one is None or not self.offers(want.origin, name):
             raise RemoteProtocolError(f"{name} asked for {want.origin}, who is not offered to it")
         feed = one.epochs.get(want.epoch)
-        if feed is None or want.after >= feed.synced.sequence or want.after < 0:
+        if feed is None or want.after >= feed.synced.sequence:
             return
         if want.after < feed.cut:
             if one.base is not None:
@@ -309,7 +310,7 @@ class Exchange:
             )
         held = self._feeds.held(origin, take.epoch)
         if take.first == held.sequence and take.records and held.sequence:
-            self._compare(origin, take.epoch, take.records[0], now)
+            self._compare(take, now, epoch)
             return
         if take.first != held.sequence + 1:
             return  # it came twice, or late
@@ -351,14 +352,15 @@ class Exchange:
         """Note that the node signed a checkpoint of its own feed."""
         self._bases[self._settings.name] = place
 
-    def _compare(self, origin: str, epoch: int, other: bytes, now: float) -> None:
+    def _compare(self, take: Take, now: float, epoch: int) -> None:
         """Look at two records of one sequence: if both are the origin's and differ, it forked."""
-        last = self._feeds.origins[origin].epochs[epoch].last
+        origin, other = take.origin, take.records[0]
+        last = self._feeds.origins[origin].epochs[take.epoch].last
         self._asked.pop((origin, -2), None)
-        if last and self._feeds.feed(origin, epoch).contradict(last, other, self._keys):
-            self._proof(Proof(origin, epoch, last, other), now)
+        if last and self._feeds.feed(origin, take.epoch).contradict(last, other, self._keys):
+            self._proof(Proof(origin, take.epoch, last, other), now, epoch)
 
-    def _proof(self, proof: Proof, now: float) -> None:
+    def _proof(self, proof: Proof, now: float, epoch: int) -> None:
         """Set an origin aside that is proven to have forked, and tell the others."""
         origin = proof.origin
         one = self._feeds.origins.get(origin)
@@ -368,7 +370,8 @@ class Exchange:
         if not feed.contradict(proof.one, proof.other, self._keys):
             raise RemoteProtocolError(f"a proof against {origin} proves nothing")
         if origin == self._settings.name:
-            self._fork("two records of one sequence are signed by this node")
+            if proof.epoch == epoch:
+                self._fork("two records of one sequence are signed by this node")
             return
         entry = Quarantined(now, origin, proof.epoch, proof.one, proof.other)
         self._journal.append_data(entry, (), None)

@@ -225,6 +225,12 @@ class Feeds:
         read = Checkpoint.read(self._fingerprint, data, self._keys)
         if read.origin not in self.origins:
             raise RemoteProtocolError(f"a checkpoint of {read.origin} came, who is not within γ")
+        epochs = self.origins[read.origin].epochs.keys() | {base.epoch for base in read.feeds}
+        if len(epochs) > MOST_EPOCHS:
+            raise RemoteProtocolError(
+                f"a checkpoint of {read.origin} makes it {len(epochs)} epochs; expected at most "
+                f"{MOST_EPOCHS}"
+            )
         for base in read.feeds:
             one = self.origins[read.origin].epochs.get(base.epoch)
             if (
@@ -262,7 +268,7 @@ class Feeds:
                 try:
                     feeds.settle_dimension(self._agent, base.dim)
                     feed.sums = self._sums_of(checkpoint.origin, base)
-                except RemoteProtocolError:  # of another size than the agent's
+                except (InputError, RemoteProtocolError):  # of another size than the agent's
                     continue
                 news = True
         if checkpoint.place > one.place:
@@ -289,6 +295,11 @@ class Feeds:
         return tuple(cuts)
 
     def _sums_of(self, origin: str, base: FeedBase) -> OriginSums:
+        if base.dim != self._agent._inbox.dim:
+            raise RemoteProtocolError(
+                f"a checkpoint of {origin} is of contexts of {base.dim} numbers; this node uses "
+                f"{self._agent._inbox.dim}"
+            )
         try:
             sums = feeds.restored_sums(self._agent, self.origins[origin].agent, base.sums)
         except StateError as error:

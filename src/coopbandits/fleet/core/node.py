@@ -81,7 +81,7 @@ class NodeCore:
         journal: What it leaves behind.
         counts: What it counts of its events.
         epoch: Of its own feed.
-        now: The latest time that it was told.
+        now: The time; it goes on from what the log says even if the clock was set back.
         applied: Up to which position data have been applied.
         adoptions: How often new beliefs were adopted.
         adopted_at: When that was last.
@@ -99,10 +99,13 @@ class NodeCore:
         policy, where = settings.policy, network or settings.network
         expire = 2 * settings.rewards.most + _SPARE
         self.agent: Agent = policy.agent(settings.name, where, seed=settings.seed, expire=expire)
+        self._layouts = [layout(where)]
         self.journal = Journal()
         self._set_up()
         self.counts = Counts()
-        self.epoch, self._epoch_began, self.now = 0, 0, 0.0
+        self.epoch, self.now = 0, 0.0
+        self._started_at = self._epoch_began = 0  # what is lost was written before the latter
+        self._ahead = 0.0
         self.applied = self.adoptions = 0
         self.adopted_at: float | None = None
         self._fits = 0
@@ -110,7 +113,7 @@ class NodeCore:
         self._next_fit = 0.0
         self._news = True
         self._writes_from: float | None = None
-        self._restored = False
+        self._heads_known = True
         self._snapshot_at = self._restorable = 0
         self._covered: dict[tuple[str, int], int] = {}
         self._stopped = False
@@ -168,7 +171,7 @@ class NodeCore:
         self.journal.taken()
         for _, _, feed in self.feeds.all():
             feed.synced = feed.held
-        self._fitting = None
+        self._fitting, self._news = None, True  # a task that was under way is taken again
 
     def start(self, now: float, *, restored: bool = False, version: str = "") -> list[Action]:
         """Begin, once the log has been replayed.
@@ -179,28 +182,30 @@ class NodeCore:
                 goes on in a new epoch.
             version: Of coopbandits.
         """
-        self.now, self._restored = max(self.now, now), restored
+        self._go_on(now)
         last = max([self.epoch, *self.feeds.origins[self.settings.name].epochs])
         self._begin(last + 1 if restored or not last else self.epoch, version)
         self._next_fit = self.now + self.settings.pace
         if self.exchange.neighbours:
             self._writes_from = self.now + self.settings.heads_wait
+            self._heads_known = False
         self._advance()
         return self.journal.taken()
 
-    def _begin(self, epoch: int, version: str) -> None:
+    def _begin(self, epoch: int, version: str, *, anew: bool = True) -> None:
         """Write down that the node starts, and in which epoch its own records stand."""
         if epoch != self.epoch:
             epoch = max(epoch, int(1000 * self.now))  # no epoch that was lost is used again
         sites, edges = layout(self.settings.network)
-        entry = Started(self.now, version, self.settings.policy.fingerprint, sites, edges, epoch)
+        policy = self.settings.policy.fingerprint
+        entry = Started(self.now, version, policy, sites, edges, epoch, anew)
         self._started(entry, self.journal.append(entry))
 
     def handle(self, event: Input, now: float) -> list[Action]:
         """Take what happens, and return what is to be done."""
         if self._stopped:
             return []
-        self.now = max(self.now, now)
+        self._go_on(now)
         self._pass()
         if isinstance(event, Asked):
             self._asked(event.ticket, event.request)
@@ -220,8 +225,12 @@ class NodeCore:
         return actions
 
     def give_up_learning(self) -> None:
-        """Forget the learning task that is under way; the node is about to end."""
-        self._fitting = None
+        """Forget the learning task that is under way; the node is about to end.
+
+        Not one whose result is on its way to the log: it is adopted, be it at the next start.
+        """
+        if not any(isinstance(data.entry, Adopted) for data in self.journal.unapplied):
+            self._fitting = None
 
     def snapshot(self) -> list[Action]:
         """Keep the state, so that the next start need not replay the log."""
@@ -316,7 +325,8 @@ class NodeCore:
     def _decided(self, request: DecideRequest, offer: Offer) -> tuple[int, Decided]:
         """Take one decision, and return its position and its entry."""
         number = self.counts.decisions + 1
-        name = request.event_id or f"e{self.epoch:x}.{number:x}"
+        # The time is in it as decisions of a log that an older one replaced had the same numbers.
+        name = request.event_id or f"e{int(1000 * self.now):x}.{number:x}"
         choice = chosen(self.agent, self.settings, offer, name)
         entry = self._entry(request, offer, choice, name, number)
         position = self.journal.append(entry)
@@ -371,12 +381,15 @@ class NodeCore:
         waiting, changed = self.journal.unapplied, dict[str, None]()
         while waiting and waiting[0].position <= position:
             data = waiting.popleft()
-            if isinstance(data.entry, Adopted):  # rests on all that came before it
-                self._take_sums(changed)
+            if isinstance(data.entry, Adopted) or self._lost_before(data.entry):
+                self._take_sums(changed)  # it rests on them, or they on the rounds before it
                 changed = {}
             self._apply_one(data, changed)
         self._take_sums(changed)
         self.applied = max(self.applied, position)
+
+    def _lost_before(self, entry: LogEntry) -> bool:
+        return isinstance(entry, Received) and entry.origin == self.settings.name
 
     def _take_sums(self, changed: Iterable[str]) -> None:
         sums = self.feeds.sums([*changed])
@@ -450,6 +463,11 @@ class NodeCore:
 
     # Time passes.
 
+    def _go_on(self, now: float) -> None:
+        """Let time pass as the clock does, from where it was if that was set back."""
+        self._ahead = max(self._ahead, self.now - now)
+        self.now = now + self._ahead
+
     def _advance(self) -> None:
         """Do what follows from what has just happened."""
         self._ask_heads()
@@ -473,17 +491,19 @@ class NodeCore:
         If they hold more of it than the node itself, its log was replaced by an older one: it goes
         on in a new epoch, once it has taken back what it lost.
         """
+        if self._heads_known:
+            return
+        answered = all(one.answered for one in self.exchange.neighbours.values())
+        self._heads_known = answered and not self.exchange.lacks_own
         if self._writes_from is None:
             return
         lost = self.exchange.lost(self.epoch)
         if lost:
             self.journal.note("epoch", lost=lost)
-            self._begin(lost + 1, "")
-        lacks = self.exchange.lacks_own
-        patience = _PATIENCE if lacks or self._restored else 0.0
-        answered = all(one.answered for one in self.exchange.neighbours.values())
+            self._begin(lost + 1, "", anew=False)
+        patience = _PATIENCE if self.exchange.lacks_own else 0.0
         late = self.now >= self._writes_from + patience * self.settings.heads_wait
-        if late or (answered and not lacks):
+        if late or (answered and not patience):
             self._writes_from = None
 
     def _close(self) -> None:
@@ -494,7 +514,7 @@ class NodeCore:
             value = self.events.outcome(event)
             recorded = False
             if value is not None and event.round:
-                if not self.writing:
+                if not self.writing or self._may_be_recorded(event):
                     continue
                 recorded = self._record(event, value)
             if not recorded:
@@ -502,6 +522,11 @@ class NodeCore:
             self._closed(name, value, recorded=recorded)
         if ended:
             self.journal.append(Ended(self.now, ended))
+
+    def _may_be_recorded(self, event: Event) -> bool:
+        """Tell whether an event may stand in records that were lost, and there is time to ask."""
+        before = event.position < self._epoch_began
+        return before and not self._heads_known and not self.events.is_over(event, self.now)
 
     def _closed(self, name: str, value: float | None, *, recorded: bool) -> None:
         event = self.events.closed(name, value, recorded=recorded)
@@ -538,8 +563,10 @@ class NodeCore:
         """Keep the state, where no task is under way; and drop entries that nothing needs."""
         from coopbandits.fleet.core.state import stored  # noqa: PLC0415 (it knows this class)
 
-        if self._fitting is not None:
-            return
+        if self._fitting is not None or self.journal.position == self._snapshot_at:
+            return  # a second one of one position would take the place of the one before it
+        covered, self._covered = self._covered, self.feeds.covered()
+        cuts = self.feeds.cut(covered)
         self._snapshot_at = self.journal.position
         former, self._restorable = self._restorable, self.applied
         self.journal.do(Snapshot(self.journal.position, stored(self)))
@@ -549,8 +576,6 @@ class NodeCore:
             self.journal.position - self.settings.keep_entries,
             former + 1 if oldest is None else oldest.position,
         )
-        covered, self._covered = self._covered, self.feeds.covered()
-        cuts = self.feeds.cut(covered)
         if before > 1 or cuts:
             self.journal.do(Cut(max(before, 0), cuts))
 
@@ -589,10 +614,19 @@ class NodeCore:
     def _failed(self, event: SyncFailed) -> list[Action]:
         """Entries were not written: give up what was done with them."""
         self._stopped = True
-        kind, what = ("disk-full", "the disk is full") if event.full else ("stopping", "no sync")
-        refused = RefusedError(
-            kind, f"{what}: {event.reason}; nothing of the request was kept", retry_after=5.0
-        )
+        if event.full:
+            refused = RefusedError(
+                "disk-full",
+                f"the disk is full: {event.reason}; nothing of the request was kept",
+                retry_after=5.0,
+            )
+        else:
+            refused = RefusedError(
+                "stopping",
+                f"the node stops, as its log cannot be made durable: {event.reason}; the request "
+                "may have been kept or not, so send it again with the same id or Idempotency-Key",
+                retry_after=5.0,
+            )
         actions: list[Action] = [Answer(t, refused) for t in self.journal.forgotten()]
         if event.full:
             return [*actions, Rebuild(event.reason)]
@@ -611,8 +645,11 @@ class NodeCore:
         if (entry.sites, entry.edges) != layout(self.agent.network):
             self._apply(position - 1)
             self._move(grown(self.agent.network, entry.sites, entry.edges))
+            self._layouts.append((entry.sites, entry.edges))
+        if entry.anew:
+            self._started_at = position
         if entry.epoch != self.epoch:
-            self._epoch_began = position
+            self._epoch_began = self._started_at
             self.feeds.open(self.settings.name, entry.epoch)
         self.epoch = entry.epoch
 

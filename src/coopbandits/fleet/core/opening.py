@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from coopbandits.fleet.core.entries import LogEntry, Started, read
 from coopbandits.fleet.core.node import NodeCore
 from coopbandits.fleet.core.settings import Settings
+from coopbandits.fleet.core.sites import founded
 from coopbandits.fleet.core.state import network_of, restore
 from coopbandits.fleet.ports import DamageError, Keys, Store, StoredRecord
 from coopbandits.network import Network
@@ -64,9 +65,7 @@ def _first_network(store: Store) -> Network | None:
     for position, entry in store.entries(0):
         started = read(entry, position)
         if isinstance(started, Started):
-            sites = started.sites
-            edges = [(sites[v], sites[u]) for v, u in started.edges]
-            return Network.from_edges(edges, names=sites)
+            return founded(started.sites, started.edges)
         break
     return None
 

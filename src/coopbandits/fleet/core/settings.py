@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from coopbandits.act import FollowCentre, Sample, UpperBound, within
-from coopbandits.arrays import short
+from coopbandits.arrays import as_reward, short
 from coopbandits.errors import ParameterError
 from coopbandits.features import Exact, is_finite
 from coopbandits.fleet.api import Mode
@@ -49,6 +49,8 @@ class RewardRules:
             raise ParameterError(
                 "rewards.default needs rewards.wait, the seconds after which it counts"
             )
+        if self.default is not None:
+            as_reward(self.default, "rewards.default")
         if self.wait is not None and not 0 < self.wait <= self.ttl:
             raise ParameterError(
                 f"rewards.wait must be above 0 and at most the events' ttl of {self.ttl:g} s, got "

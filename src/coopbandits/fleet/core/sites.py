@@ -15,6 +15,11 @@ def layout(network: Network) -> Layout:
     return [*network.names], edges
 
 
+def founded(sites: list[str], edges: list[tuple[int, int]]) -> Network:
+    """Return the network of a layout that grew out of no other."""
+    return Network.from_edges([(sites[v], sites[u]) for v, u in edges], names=sites)
+
+
 def grown(network: Network, sites: list[str], edges: list[tuple[int, int]]) -> Network:
     """Return the network with other sites and edges, as one that grew out of it."""
     before, old = layout(network)

@@ -10,7 +10,7 @@ import msgspec
 from coopbandits.agent import Agent
 from coopbandits.errors import CoopBanditsError
 from coopbandits.fleet.core.events import Events
-from coopbandits.fleet.core.sites import layout
+from coopbandits.fleet.core.sites import Layout, founded, grown
 from coopbandits.fleet.core.statistics import Counts
 from coopbandits.fleet.ports import DamageError
 from coopbandits.network import Network
@@ -33,29 +33,32 @@ def same(one: "NodeCore", other: "NodeCore") -> bool:
 
 def _of_log(core: "NodeCore") -> dict[str, Any]:
     """Return all that follows from the log."""
-    sites, edges = layout(core.agent.network)
     return {
         "version": VERSION,
         "policy": core.settings.policy.fingerprint,
-        "sites": sites,
-        "edges": edges,
+        "networks": core._layouts,
         "agent": core.agent.to_bytes(),
         "events": core.events.stored(),
         "feeds": core.feeds.stored(),
         "counts": core.counts.stored(),
         "position": core.journal.position,
         "applied": core.applied,
-        "epoch": [core.epoch, core._epoch_began],
+        "epoch": [core.epoch, core._epoch_began, core._started_at],
         "adoptions": [core.adoptions, core.adopted_at, core._fits],
     }
 
 
 def network_of(data: bytes) -> Network:
-    """Return the network in which a core was stored."""
-    read = _read(data)
-    sites = read["sites"]
-    edges = [(sites[v], sites[u]) for v, u in read["edges"]]
-    return Network.from_edges(edges, names=sites)
+    """Return the network in which a core was stored, as it grew out of those before."""
+    layouts = _layouts(_read(data))
+    network = founded(*layouts[0])
+    for sites, edges in layouts[1:]:
+        network = grown(network, sites, edges)
+    return network
+
+
+def _layouts(read: dict[str, Any]) -> list[Layout]:
+    return [(sites, [(v, u) for v, u in edges]) for sites, edges in read["networks"]]
 
 
 def restore(core: "NodeCore", data: bytes) -> None:
@@ -67,13 +70,14 @@ def restore(core: "NodeCore", data: bytes) -> None:
         core.agent = Agent.from_bytes(
             read["agent"], policy=core.settings.policy, network=core.agent.network
         )
+        core._layouts = _layouts(read)
         core._set_up()
         core.events = Events.restored(core.settings.rewards, read["events"])
         core.feeds.restore(read["feeds"])
         core.counts = Counts.restored(read["counts"])
         core.journal.position, core.applied = read["position"], read["applied"]
         core._snapshot_at, core._restorable = read["position"], read["applied"]
-        core.epoch, core._epoch_began = read["epoch"]
+        core.epoch, core._epoch_began, core._started_at = read["epoch"]
         core.now = read["now"]
         core.adoptions, core.adopted_at, core._fits = read["adoptions"]
     except (CoopBanditsError, LookupError, TypeError, ValueError) as error:

@@ -17,13 +17,14 @@ import msgspec
 from msgspec import Struct
 
 from coopbandits.errors import RemoteProtocolError
+from coopbandits.fleet.record import Count, Hash
 
 VERSION = 1
 _FRAME = struct.Struct("<3sBI")
 _MAGIC = b"CBf"
 
 # epoch, sequence and hash of the last record
-Heads: TypeAlias = list[tuple[int, int, bytes]]
+Heads: TypeAlias = list[tuple[Count, Count, Hash]]
 
 
 class Have(Struct, frozen=True, tag=1):
@@ -38,7 +39,7 @@ class Have(Struct, frozen=True, tag=1):
     """
 
     heads: dict[str, Heads]
-    bases: dict[str, tuple[int, int]]
+    bases: dict[str, tuple[Count, Count]]
     yours: Heads
     reads: int = VERSION
     answer: bool = False
@@ -48,17 +49,17 @@ class Want(Struct, frozen=True, tag=2):
     """Ask for the records of a feed behind a sequence, up to one that was offered."""
 
     origin: str
-    epoch: int
-    after: int
-    last: int
+    epoch: Count
+    after: Count
+    last: Count
 
 
 class Take(Struct, frozen=True, tag=3):
     """Consecutive records of a feed."""
 
     origin: str
-    epoch: int
-    first: int
+    epoch: Count
+    first: Count
     records: list[bytes]
 
 
@@ -79,7 +80,7 @@ class Proof(Struct, frozen=True, tag=5):
     """Two records of one origin, epoch and sequence that differ: the origin forked."""
 
     origin: str
-    epoch: int
+    epoch: Count
     one: bytes
     other: bytes
 
@@ -110,5 +111,5 @@ def decoded(data: bytes) -> Spoken:
         raise RemoteProtocolError("a message between nodes is damaged: its checksum does not match")
     try:
         return _decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise RemoteProtocolError(f"a message between nodes makes no sense: {error}") from error

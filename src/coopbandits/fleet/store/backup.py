@@ -26,7 +26,7 @@ from coopbandits.fleet.store.folder import (
 )
 from coopbandits.fleet.store.integrity import Tally, inspect
 from coopbandits.fleet.store.mark import create as create_mark, read as read_mark
-from coopbandits.fleet.store.schema import connect, damaged, read_failed
+from coopbandits.fleet.store.schema import UNREADABLE, connect, damaged, read_failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def _inspect(folder: Path, *, marked: bool = True) -> Tally:
             raise damaged(file, "it is missing")
     try:
         connection = connect(path, read_only=True)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise read_failed(path, error) from error
     try:
         return inspect(connection, path, read_mark(mark) if marked else None)
@@ -177,5 +177,5 @@ def _copy(source: Path, target: Path) -> None:
         finally:
             there.close()
             here.close()
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise read_failed(source, error) from error

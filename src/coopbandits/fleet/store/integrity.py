@@ -19,7 +19,14 @@ from pathlib import Path
 from coopbandits.fleet.ports import DamageError
 from coopbandits.fleet.store.chain import Balance, chain, record_digest, unpack
 from coopbandits.fleet.store.mark import Mark
-from coopbandits.fleet.store.schema import Meta, check_format, damaged, read_failed, read_meta
+from coopbandits.fleet.store.schema import (
+    UNREADABLE,
+    Meta,
+    check_format,
+    damaged,
+    read_failed,
+    read_meta,
+)
 
 _ENTRIES = "SELECT position, kind, body, refs, chain FROM entries ORDER BY position"
 _RECORDS = (
@@ -69,9 +76,8 @@ def inspect(connection: sqlite3.Connection, path: Path, mark: Mark | None) -> Ta
                 path, "the records in its index are not all of those that came with its entries"
             )
         whole, broken = _snapshots(connection)
-    except (sqlite3.Error, OverflowError) as error:
-        cause = error if isinstance(error, sqlite3.Error) else sqlite3.DatabaseError(str(error))
-        raise read_failed(path, cause) from error
+    except UNREADABLE as error:
+        raise read_failed(path, error) from error
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

@@ -13,7 +13,7 @@ from pathlib import Path
 from coopbandits.fleet.ports import Entry, StoredRecord, StoreError
 from coopbandits.fleet.store.chain import unpack
 from coopbandits.fleet.store.integrity import read_snapshots
-from coopbandits.fleet.store.schema import connect, read_failed
+from coopbandits.fleet.store.schema import UNREADABLE, connect, read_failed
 
 _ROWS = 64
 _ENTRIES = "SELECT position, kind, body, refs FROM entries WHERE "
@@ -84,7 +84,7 @@ class Reader:
                 raise StoreError(f"{self._path} was closed; open it again to use it")
             try:
                 yield self._connection
-            except sqlite3.Error as error:
+            except UNREADABLE as error:
                 raise read_failed(self._path, error) from error
 
     def _entries(self, where: str, number: int) -> list[tuple[int, Entry]]:

@@ -22,6 +22,14 @@ from coopbandits.fleet.ports import DamageError, StoreError
 from coopbandits.fleet.store.chain import DIGEST_BYTES, Balance, genesis
 
 FORMAT = 1
+# What reading a damaged log raises; sqlite3 cannot decode messages that quote what is no UTF-8.
+UNREADABLE = (sqlite3.Error, OverflowError, UnicodeDecodeError)
+_DISK = (
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_READONLY,
+)
 _TABLES = {
     "entries": (
         "CREATE TABLE entries (position INTEGER PRIMARY KEY, kind INTEGER NOT NULL, "
@@ -136,11 +144,11 @@ def damaged(path: Path, what: str) -> DamageError:
     )
 
 
-def read_failed(path: Path, error: sqlite3.Error) -> DamageError | StoreError:
+def read_failed(path: Path, error: Exception) -> DamageError | StoreError:
     """Say why a log could not be read: the disk, or what stands on it."""
     primary = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-    if primary in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_BUSY):
-        return StoreError(f"{path} cannot be read: {error}; look at the disk and at its rights")
+    if primary in _DISK:
+        return StoreError(f"{path} cannot be used: {error}; look at the disk and at its rights")
     return damaged(path, f"SQLite cannot read it ({error})")
 
 

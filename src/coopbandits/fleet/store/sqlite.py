@@ -22,6 +22,7 @@ from coopbandits.fleet.store.integrity import Tally, inspect, snapshot_hash
 from coopbandits.fleet.store.mark import MarkFile, create as create_mark, read as read_mark
 from coopbandits.fleet.store.reading import Reader
 from coopbandits.fleet.store.schema import (
+    UNREADABLE,
     Meta,
     connect,
     create,
@@ -90,9 +91,10 @@ class SqliteStore:
             if most_bytes is not None:
                 (size,) = self._writer.execute("PRAGMA page_size").fetchone()
                 self._writer.execute(f"PRAGMA max_page_count = {max(1, most_bytes // size)}")
+            self._writer.execute("DELETE FROM meta WHERE 0")  # what may not be written says so now
             self._mark = MarkFile(mark)
             self._reader = Reader(self._path)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             self._writer.close()
             raise read_failed(self._path, error) from error
         except (CoopBanditsError, OSError):
