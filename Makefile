@@ -95,9 +95,9 @@ $(BROWSER): $(READY)
 	@touch $(BROWSER)
 
 # Of them, FastAPI is measured around the project's own node.
-$(PEERS): pyproject.toml constraints.txt benchmarks/constraints.txt
+$(PEERS): pyproject.toml benchmarks/constraints.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python $(INSTALL) -c constraints.txt -c benchmarks/constraints.txt -e '.[fleet]' mabwiser river scikit-learn botorch obp fastapi
+	.venv-peers/bin/python $(INSTALL) -c benchmarks/constraints.txt -e '.[fleet]' mabwiser river scikit-learn botorch obp fastapi
 	@touch $(PEERS)
 
 $(EXAMPLES): pyproject.toml constraints.txt examples/constraints.txt

@@ -130,7 +130,8 @@ class Measured:
             return learner.running
         elif command == "spent":
             found = {name: Timed.spent.pop(port, []) for name, port in ports.items()}
-            return {"spent": found, "tasks": learner.tasks, "working": learner.working}
+            more = {"tasks": learner.tasks, "working": learner.working}
+            return {"spent": found, **more, "fed": getattr(links, "more", False)}
         elif command == "received":
             return self._received
         elif command == "linked":

@@ -52,7 +52,7 @@ class FedLinks:
     def __init__(self, neighbours: list[str]) -> None:
         self._neighbours, self._received = neighbours, None
         self._feeding, self._ended = threading.Event(), threading.Event()
-        self.sent = 0
+        self.more = False
 
     def start(self, received: Callable[..., None], linked: Callable[..., None]) -> None:
         """Say that all links are up."""
@@ -62,7 +62,6 @@ class FedLinks:
 
     def send(self, neighbour: str, data: bytes) -> None:
         """Drop what the node sends."""
-        self.sent += 1
 
     def push(self, neighbour: str, data: bytes) -> None:
         """Hand a message in at once."""
@@ -77,7 +76,9 @@ class FedLinks:
                 if self._ended.wait(pace):
                     return
                 self._received(neighbour, data)
+            self.more = False
 
+        self.more = True
         threading.Thread(target=run, daemon=True).start()
 
     def turn(self, on: bool) -> None:

@@ -40,12 +40,18 @@ class OriginSums:
         """How many observations there are."""
         return int(self.base.learnt[0]) + len(self.tail)
 
-    def extended(self, observations: Sequence[Observation]) -> "OriginSums":
-        """Add the next observations of the feed."""
-        base, tail = self.base, (*self.tail, *observations)
-        while len(tail) >= CHUNK:
-            base, tail = _added(base, tail[:CHUNK]), tail[CHUNK:]
-        return replace(self, base=base, tail=tail)
+    def extended(self, block: Block) -> "OriginSums":
+        """Add the next observations of the feed; of a block, whole chunks as they are."""
+        base, tail, start, count = self.base, self.tail, 0, len(block.y)
+        if tail:
+            start = min(CHUNK - len(tail), count)
+            tail = (*tail, *block.part(0, start).observations)
+            if len(tail) == CHUNK:
+                base, tail = _added(base, tail), ()
+        while count - start >= CHUNK:
+            base = base.with_block(0, block.part(start, start + CHUNK), 0, 0)
+            start += CHUNK
+        return replace(self, base=base, tail=(*tail, *block.part(start, count).observations))
 
     @property
     def total(self) -> SourceSums:

@@ -38,6 +38,11 @@ class Block:
         each = zip(self.rounds.tolist(), self.X, self.y.tolist(), self.attached, strict=True)
         return [Observation(self.origin, t, frozen(x), y, frozen(a)) for t, x, y, a in each]
 
+    def part(self, start: int, stop: int) -> "Block":
+        """Some of them."""
+        at = slice(start, stop)
+        return Block(self.origin, self.X[at], self.y[at], self.attached[at], self.rounds[at])
+
 
 class Summariser:
     """Turns observations into what they add to sums; it has no state.

@@ -110,7 +110,7 @@ class Feed:
         sizes: tuple[int, int] | None = None
         if not records:
             raise self._refused("a block without records")
-        size = len(records[0])
+        size, hashes = len(records[0]), list[bytes]()
         for data in records:
             sequence += 1
             if not data.startswith(same) or len(data) < start + _AFTER_NAME.size + SIGNATURE:
@@ -128,10 +128,11 @@ class Feed:
                 raise self._refused(f"record {sequence} has {d} + {k} numbers, others {sizes}")
             sizes = d, k
             previous = blake2b(data, digest_size=_HASH).digest()
+            hashes.append(previous)
         last = records[-1]
         if not keys.verify(self.origin, last[:-SIGNATURE], last[-SIGNATURE:]):
             raise self._refused(f"the signature of record {sequence} is not {self.origin}'s")
-        block = self.trusted(records)
+        block = self._block(records, hashes)
         numbers = np.concatenate([block.rewards[:, None], block.contexts, block.attached], axis=1)
         if not np.isfinite(numbers).all() or np.abs(numbers).max(initial=0.0) > LARGEST:
             raise self._refused("a number is not finite, or larger than agents take")
@@ -141,6 +142,9 @@ class Feed:
 
     def trusted(self, records: Sequence[bytes]) -> Block:
         """Read records that were made or verified by the node itself."""
+        return self._block(records, [blake2b(data, digest_size=_HASH).digest() for data in records])
+
+    def _block(self, records: Sequence[bytes], hashes: list[bytes]) -> Block:
         start, size, n = len(self._prefix), len(records[0]), len(records)
         fields = [_AFTER_NAME.unpack_from(data, start) for data in records]
         d = fields[0][4]
@@ -150,7 +154,7 @@ class Feed:
         numbers = numbers.astype(np.float64)
         return Block(
             fields[0][1],
-            [blake2b(data, digest_size=_HASH).digest() for data in records],
+            hashes,
             [field[2] for field in fields],
             numbers[:, 0].copy(),
             numbers[:, 1 : 1 + d].copy(),
