@@ -148,7 +148,7 @@ def test_another_policy_is_refused_and_the_log_left_alone(made):
     policy.write_text(policy.read_text().replace("ttl = 2", "ttl = 1"))
     done = coop("node", "--config", path, "--set", "http.port=0")
     assert done.returncode == 2
-    assert "Give it the policy of its log" in done.stderr
+    assert "Give the node the policy of its log" in done.stderr
     assert (folder_of(path) / "log.sqlite").read_bytes() == before
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.errors import NetworkError, StateError
+from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.fleet.api import DecideManyRequest
 from coopbandits.fleet.core.opening import opened
 from coopbandits.fleet.core.settings import RewardRules
@@ -144,7 +144,7 @@ def test_a_log_of_another_policy_is_refused_with_and_without_a_stored_state():
         node = lived(name, rounds=30 if name == "ucb" else 5)
         other = settings_of("a", path("ab"), policy=linear(ttl=1))
         for states in (True, False):
-            with pytest.raises(StateError, match="is of another policy; start with the one"):
+            with pytest.raises(ParameterError, match="was written under another policy"):
                 opened(other, node.keys, node.store, states=states)
 
 

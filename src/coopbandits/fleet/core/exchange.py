@@ -274,7 +274,8 @@ class Exchange:
                 FORK,
                 f"{what}: there are two copies of {me}, or its log was replaced by an older one "
                 "without `coop node restore`. Stop the other copy, or restore a backup by that "
-                "command: the node then begins a new epoch",
+                "command: the node then begins a new epoch. A site that neighbours have set aside "
+                "takes part again under a new name",
             )
         )
 
@@ -379,7 +380,10 @@ class Exchange:
         if not feed.contradict(proof.one, proof.other, self._keys):
             raise RemoteProtocolError(f"a proof against {origin} proves nothing")
         if origin == self._settings.name and proof.epoch == epoch:
-            self._fork("two records of one sequence are signed by this node")
+            self._fork(
+                "two records of one sequence are signed by this node, and its neighbours take "
+                "nothing from it any more"
+            )
             return
         entry = Quarantined(now, origin, proof.epoch, proof.one, proof.other)
         self._journal.append_data(entry, (), None)
