@@ -20,7 +20,7 @@ FOUND = {
     "go on after a full disk": (0, "holds ["),
     "offer once": (2, "holds ["),
     "forget no event": (103, "known has"),
-    "replay all at once": 10(1, "the log takes task"),
+    "replay all at once": (10, "the log takes task"),
     "cut what is needed": (148, "cannot be recalled"),
     "overlook forks": (300, "does not know that"),
     "forget a task": (4, "holds what it never learns"),
