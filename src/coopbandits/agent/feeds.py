@@ -133,8 +133,8 @@ def extended(
     with_them = as_attached(attached, k, agent._inbox.attached)
     before = known or OriginSums.empty(_summariser(agent))
     # Sums are the same to the bit if their terms are laid out alike.
-    in_rows = [np.ascontiguousarray(one, dtype=np.float64) for one in (X, rewards, with_them)]
-    return before.extended(Block(origin, *in_rows, dated))
+    X, y, A = (np.ascontiguousarray(one, dtype=np.float64) for one in (X, rewards, with_them))
+    return before.extended(Block(origin, X, y, A, dated))
 
 
 def take_sums(agent: Agent, feeds: Mapping[int, Sequence[OriginSums]]) -> None:
