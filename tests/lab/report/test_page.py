@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from coopbandits import cli
 from coopbandits.errors import ExperimentError
-from coopbandits.lab import cli, read_store, write_report
+from coopbandits.lab import read_store, write_report
 from coopbandits.lab.report import page as page_module
 from coopbandits.lab.report.page import LIMIT, embedded, page
 
