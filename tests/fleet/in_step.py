@@ -115,7 +115,7 @@ class Fleet:
         """Let all nodes learn what they have heard, and adopt it."""
         for node in self.nodes.values():
             node._handle(Tick())
-        await self.until(lambda node: not node.core.learning)
+        await self.until(lambda node: not node.core.learning.busy)
 
     @staticmethod
     def held(node, origin):

@@ -92,7 +92,7 @@ class TestLogs:
         node.write()
         node.play(6)
         node.tick(5.0)
-        assert node.core.adoptions > known["adoptions"]
+        assert node.core.learning.adoptions > known["adoptions"]
         assert node.stopped is None
         live = {name: feed for name, feed in node.heads().items() if name[0] == "b"}
         [(_, head)] = live.items()

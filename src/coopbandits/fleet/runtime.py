@@ -167,7 +167,7 @@ class Node:
         await asyncio.to_thread(self._links.close)
         await asyncio.to_thread(self._learner.close)
         if drain and not self.ended.done():
-            self.core.give_up_learning()
+            self.core.learning.give_up()
             self._do(self.core.snapshot())
         if self._commits is not None:
             await asyncio.to_thread(self._commits.close, drain)

@@ -122,7 +122,7 @@ def facts(core):
         "fingerprint": core.settings.policy.fingerprint,
         "epoch": core.epoch,
         "position": core.journal.position,
-        "adoptions": core.adoptions,
+        "adoptions": core.learning.adoptions,
         "decisions": core.counts.decisions,
         "known": core.agent.known,
         "awaiting": list(core.agent.awaiting),

@@ -111,7 +111,7 @@ class TestModes:
         assert one.heads() == {}
         assert one.core.agent.known == 0
         one.tick(1e10)
-        assert not one.core.learning
+        assert not one.core.learning.busy
 
     @pytest.mark.parametrize("policy", [linear(), cb.LinTS()], ids=["ucb", "ts"])
     def test_an_apprentice_watches_and_says_how_often_it_would_have_done_the_same(

@@ -119,23 +119,23 @@ def test_what_a_log_takes_is_bounded_once_it_is_cut(kind, tmp_path):
 def test_a_node_that_starts_after_cuts_is_as_it_was(policy):
     wires, _ = pair(POLICIES[policy], rewards=RewardRules(most=20), pace=0.5)
     for name in "ab":
-        wires.nodes[name].core._next_fit = 0.0
+        wires.nodes[name].core.learning.due = 0.0
     played(wires, 250)
     for node in wires.nodes.values():
         assert node.store.first > 1
-        assert node.core.adoptions > 1
+        assert node.core.learning.adoptions > 1
         agent = node.core.agent
         queries = np.random.default_rng(1).normal(size=(4, DIM))
         before = agent.predict(queries, learn=False)
         facts = (
             node.heads(), node.sums(), node.core.events.stored(), node.core.counts.stored(),
-            node.core.epoch, node.core.adoptions, agent.known, agent.awaiting,
+            node.core.epoch, node.core.learning.adoptions, agent.known, agent.awaiting,
         )  # fmt: skip
         again = node.again()
         core = again.core
         assert facts == (
             again.heads(), again.sums(), core.events.stored(), core.counts.stored(),
-            core.epoch, core.adoptions, core.agent.known, core.agent.awaiting,
+            core.epoch, core.learning.adoptions, core.agent.known, core.agent.awaiting,
         )  # fmt: skip
         after = core.agent.predict(queries, learn=False)
         np.testing.assert_array_equal(after.mean, before.mean)

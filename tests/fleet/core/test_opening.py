@@ -66,7 +66,7 @@ def lived(name, rounds=32, **more):
                 pass
         wires.pass_time(1.0)
     a = wires.nodes["a"]
-    assert not a.core.learning
+    assert not a.core.learning.busy
     return a
 
 

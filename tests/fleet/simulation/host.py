@@ -86,7 +86,7 @@ class Host:
     def stop(self):
         """End as told: keep the state, make everything durable."""
         self.world.count("stop")
-        self.core.give_up_learning()
+        self.core.learning.give_up()
         self._do(self.core.snapshot())
         if not self._busy:
             self._pump()

@@ -205,7 +205,7 @@ def check_beliefs(world, host):
     if core.agent.known != total:
         raise Violation(f"{host.name} knows {core.agent.known} of {total} observations")
     beliefs = core.agent._beliefs
-    if core.learning or (policy.forget is None and beliefs is not None and beliefs.stale):
+    if core.learning.busy or (policy.forget is None and beliefs is not None and beliefs.stale):
         raise Violation(f"{host.name} holds what it never learns")
     if policy.name != "EagerKernelUCB" or core.agent._plan.estimator or policy.forget or not total:
         return
@@ -235,7 +235,7 @@ def is_settled(host):
     """Tell whether nothing is under way at a node, so that it can be compared."""
     core, position = host.core, host.store.position
     synced = core.journal.position == position == core.applied == core.journal.synced
-    return synced and not core.learning and core.writing and host._refusing is None
+    return synced and not core.learning.busy and core.writing and host._refusing is None
 
 
 def replays(world, host):

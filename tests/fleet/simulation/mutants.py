@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from unittest.mock import patch
 
+from coopbandits.fleet.core import requests
 from coopbandits.fleet.core.actions import Cut, SyncFailed
 from coopbandits.fleet.core.events import Events
 from coopbandits.fleet.core.exchange import Exchange
@@ -57,14 +58,14 @@ def count_a_key_twice():
 
 def decide_again():
     """An event id that is known is decided anew."""
-    decide = NodeCore._decide
+    decide = requests.decide
 
-    def mutant(self, ticket, requests, *, many):
-        for one in requests:
-            self.events.known.pop(one.event_id, None)
-        return decide(self, ticket, requests, many=many)
+    def mutant(core, ticket, asked, *, many):
+        for one in asked:
+            core.events.known.pop(one.event_id, None)
+        return decide(core, ticket, asked, many=many)
 
-    return patch.object(NodeCore, "_decide", mutant)
+    return patch.object(requests, "decide", mutant)
 
 
 def reach_one_hop_further():
@@ -129,14 +130,15 @@ def reuse_a_sequence():
 
 def learn_from_unsynced_data():
     """A learning task is taken of all that was appended."""
-    learn = NodeCore._learn
+    advance = NodeCore._advance
 
     def mutant(self):
-        if self._news and self._fitting is None and self.now >= self._next_fit:
+        learning = self.learning
+        if learning.news and not learning.busy and self.now >= learning.due:
             self._apply(self.journal.position)
-        learn(self)
+        advance(self)
 
-    return patch.object(NodeCore, "_learn", mutant)
+    return patch.object(NodeCore, "_advance", mutant)
 
 
 def go_on_after_a_full_disk():
@@ -207,7 +209,7 @@ def forget_a_task():
 
     def mutant(self, entries):
         replay(self, entries)
-        self._news = False
+        self.learning.news = False
 
     return patch.object(NodeCore, "replay", mutant)
 

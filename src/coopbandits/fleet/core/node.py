@@ -14,10 +14,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from coopbandits.agent import Agent, feeds
-from coopbandits.agent.learning import LearningResult, LearningTask
-from coopbandits.errors import InputError, LocalProtocolError
-from coopbandits.fleet.api import DecideManyReply, DecideRequest
+from coopbandits.errors import LocalProtocolError
 from coopbandits.fleet.checkpoint import Checkpoint
+from coopbandits.fleet.core import requests
 from coopbandits.fleet.core.actions import (
     DISK,
     Action,
@@ -25,18 +24,16 @@ from coopbandits.fleet.core.actions import (
     Arrived,
     Asked,
     Cut,
-    Fit,
     Fitted,
     Input,
     Linked,
     Rebuild,
-    Recall,
     Snapshot,
     Stop,
     Synced,
     SyncFailed,
 )
-from coopbandits.fleet.core.deciding import Choice, Offer, chosen, chosen_again, digest, reply_of
+from coopbandits.fleet.core.deciding import chosen_again
 from coopbandits.fleet.core.entries import (
     Activated,
     Adopted,
@@ -55,10 +52,11 @@ from coopbandits.fleet.core.events import Event, Events
 from coopbandits.fleet.core.exchange import Exchange
 from coopbandits.fleet.core.feeds import Feeds
 from coopbandits.fleet.core.journal import Data, Journal
+from coopbandits.fleet.core.learning import Learning
 from coopbandits.fleet.core.settings import Settings
 from coopbandits.fleet.core.sites import grown, layout
 from coopbandits.fleet.core.statistics import Counts
-from coopbandits.fleet.face import Activate, Decide, DecideMany, RefusedError, Request, Reward
+from coopbandits.fleet.face import RefusedError
 from coopbandits.fleet.ports import DamageError, Keys, StoredRecord
 from coopbandits.fleet.record import Block
 from coopbandits.network import Network
@@ -84,8 +82,7 @@ class NodeCore:
         epoch: Of its own feed.
         now: The time; it goes on from what the log says even if the clock was set back.
         applied: Up to which position data have been applied.
-        adoptions: How often new beliefs were adopted.
-        adopted_at: When that was last.
+        learning: Its learning tasks.
     """
 
     def __init__(self, settings: Settings, keys: Keys, network: Network | None = None) -> None:
@@ -107,12 +104,8 @@ class NodeCore:
         self.epoch, self.now = 0, 0.0
         self._started_at = self._epoch_began = 0  # what is lost was written before the latter
         self._ahead = 0.0
-        self.applied = self.adoptions = 0
-        self.adopted_at: float | None = None
-        self._fits = 0
-        self._fitting: tuple[int, LearningTask] | None = None
-        self._next_fit = 0.0
-        self._news = True
+        self.applied = 0
+        self.learning = Learning(settings, self.agent, self.journal)
         self._writes_from: float | None = None
         self._heads_known = True
         self._snapshot_at = self._restorable = 0
@@ -131,7 +124,7 @@ class NodeCore:
         """Go on in a network that grew out of the one so far."""
         held, events = self.feeds.stored(), self.events
         self.agent = self.agent.moved_to(network)
-        self._fitting = None
+        self.learning.move(self.agent)
         self._set_up()
         self.events = events
         self.feeds.restore(held)
@@ -142,12 +135,14 @@ class NodeCore:
     @property
     def version(self) -> str:
         """What tells its beliefs from others."""
-        return f"{self.settings.policy.fingerprint[:8]}-{self.epoch:x}-{self.adoptions}"
+        return f"{self.settings.policy.fingerprint[:8]}-{self.epoch:x}-{self.learning.adoptions}"
 
     @property
-    def learning(self) -> bool:
-        """Whether a learning task runs."""
-        return self._fitting is not None
+    def worth(self) -> dict[str, float]:
+        """Its row of K_z by name, of all whom it hears."""
+        names, agent = self.agent.network.names, self.agent
+        pairs = zip(agent.sources.tolist(), agent.worth.tolist(), strict=True)
+        return {names[v]: float(w) for v, w in pairs}
 
     @property
     def writing(self) -> bool:
@@ -173,7 +168,7 @@ class NodeCore:
         self.journal.taken()
         for _, _, feed in self.feeds.all():
             feed.synced = feed.held
-        self._fitting, self._news = None, True  # a task that was under way is taken again
+        self.learning.replayed()
 
     def start(self, now: float, *, restored: bool = False, version: str = "") -> list[Action]:
         """Begin, once the log has been replayed.
@@ -187,7 +182,7 @@ class NodeCore:
         self._go_on(now)
         last = max([self.epoch, *self.feeds.origins[self.settings.name].epochs])
         self._begin(last + 1 if restored or not last else self.epoch, version)
-        self._next_fit = self.now + self.settings.pace
+        self.learning.due = self.now + self.settings.pace
         if self.exchange.neighbours:
             self._writes_from = self.now + self.settings.heads_wait
             self._heads_known = False
@@ -210,7 +205,7 @@ class NodeCore:
         self._go_on(now)
         self._pass()
         if isinstance(event, Asked):
-            self._asked(event.ticket, event.request)
+            requests.take(self, event.ticket, event.request)
         elif isinstance(event, Synced):
             self._synced(event.position)
         elif isinstance(event, Arrived):
@@ -221,7 +216,7 @@ class NodeCore:
         elif isinstance(event, Linked):
             self.exchange.linked(event.neighbour, event.up, self.now)
         elif isinstance(event, Fitted):
-            self._fitted(event.number, event.result)
+            self.learning.finished(event.number, event.result, self.now)
         elif isinstance(event, SyncFailed):
             return self._failed(event)
         self._advance()
@@ -229,151 +224,10 @@ class NodeCore:
         self._stopped = any(isinstance(action, Stop) for action in actions)
         return actions
 
-    def give_up_learning(self) -> None:
-        """Forget the learning task that is under way; the node is about to end.
-
-        Not one whose result is on its way to the log: it is adopted, be it at the next start.
-        """
-        if not any(isinstance(data.entry, Adopted) for data in self.journal.unapplied):
-            self._fitting = None
-
     def snapshot(self) -> list[Action]:
         """Keep the state, so that the next start need not replay the log."""
         self._snapshot()
         return self.journal.taken()
-
-    # What is asked.
-
-    def _asked(self, ticket: int, request: Request) -> None:
-        try:
-            if isinstance(request, Decide):
-                self._decide(ticket, [request.request], many=False)
-            elif isinstance(request, DecideMany):
-                self._decide(ticket, request.request.decisions, many=True)
-            elif isinstance(request, Reward):
-                if self.events.check_reward(request.event_id, request.key):
-                    entry = Rewarded(self.now, request.event_id, request.value, request.key)
-                    self.events.rewarded(entry)
-                    self.journal.append(entry)
-                self.journal.when_synced(self.journal.position, Answer(ticket, None))
-            elif isinstance(request, Activate):
-                event = self.events.find(request.event_id)
-                if event.deferred:
-                    self._activate(Activated(self.now, request.event_id))
-                self.journal.when_synced(self.journal.position, Answer(ticket, None))
-        except RefusedError as error:
-            self.journal.do(Answer(ticket, error))
-
-    def _activate(self, entry: Activated) -> None:
-        self.events.activated(entry)
-        self.journal.append(entry)
-
-    def _decide(self, ticket: int, requests: list[DecideRequest], *, many: bool) -> None:
-        """Take decisions, all or none; those of ids that are known are as they were."""
-        positions, new = [], []
-        seen: set[str] = set()
-        for request in requests:
-            name = request.event_id
-            if name is not None and name in seen:
-                raise RefusedError("invalid", f"the event id {name} stands twice in one request")
-            if name is not None:
-                seen.add(name)
-            known = None if name is None else self.events.known.get(name)
-            if known is None:
-                if name is not None:
-                    self._check_not_gone(name)
-                new.append((request, Offer.of(request, self.settings.mode)))
-                positions.append(0)
-            elif known.digest != digest(request):
-                raise RefusedError(
-                    "event-differs",
-                    f"event {name} was decided already, for another request; give each decision an "
-                    "id of its own",
-                )
-            else:
-                positions.append(known.position)
-        self._check_sizes([offer for _, offer in new])
-        made = [self._decided(request, offer) for request, offer in new]
-        answer: Answer | Recall
-        if len(made) == len(requests):
-            replies = [reply_of(entry) for _, entry in made]
-            answer = Answer(ticket, DecideManyReply(replies) if many else replies[0])
-        else:
-            left = iter(made)
-            places = tuple(place or next(left)[0] for place in positions)
-            answer = Recall(ticket, places, many)
-        self.journal.when_synced(max([*positions, *(place for place, _ in made)]), answer)
-
-    def _check_not_gone(self, name: str) -> None:
-        try:
-            self.events.find(name)
-        except RefusedError as error:
-            if error.kind != "unknown-event":
-                raise
-
-    def _check_sizes(self, offers: list[Offer]) -> None:
-        """Refuse contexts that the agent cannot take, before any decision of a request is taken."""
-        dims = {offer.contexts.shape[1] for offer in offers}
-        known = self.agent._inbox.dim
-        if len(dims) > 1 or (dims and known not in (None, *dims)):
-            raise RefusedError(
-                "invalid",
-                f"contexts have {', '.join(map(str, sorted(dims)))} numbers; expected "
-                f"{known or 'as many in all decisions'}",
-            )
-        for offer in offers:
-            try:
-                self.agent._check_own(self.agent._units.scaled(offer.contexts))
-            except InputError as error:
-                raise RefusedError("invalid", str(error)) from error
-
-    def _decided(self, request: DecideRequest, offer: Offer) -> tuple[int, Decided]:
-        """Take one decision, and return its position and its entry."""
-        number = self.counts.decisions + 1
-        # The time is in it as decisions of a log that an older one replaced had the same numbers.
-        name = request.event_id or f"e{int(1000 * self.now):x}.{number:x}"
-        choice = chosen(self.agent, self.settings, offer, name)
-        entry = self._entry(request, offer, choice, name, number)
-        position = self.journal.append(entry)
-        self._count(entry, position)
-        if self.settings.policy.forget is not None:  # what is known has faded by a round
-            self._news = True
-        self.journal.note(
-            "decided", event_id=name, action=entry.ids[entry.index], group=entry.group,
-            propensity=entry.propensity,
-        )  # fmt: skip
-        return position, entry
-
-    def _entry(
-        self, request: DecideRequest, offer: Offer, choice: Choice, name: str, number: int
-    ) -> Decided:
-        return Decided(
-            seen=self.applied,
-            at=self.now,
-            event=name,
-            digest=digest(request),
-            number=number,
-            round=choice.round,
-            ids=offer.ids,
-            contexts=offer.contexts.astype("<f8").tobytes(),
-            allowed=offer.allowed,
-            index=choice.index,
-            order=choice.order,
-            scores=choice.scores.astype("<f8").tobytes(),
-            propensity=choice.propensity,
-            group=choice.group,
-            mode=self.settings.mode,
-            version=self.version,
-            agreed=choice.agreed,
-            deferred=request.deferred,
-        )
-
-    def _count(self, entry: Decided, position: int) -> None:
-        self.counts.decisions = entry.number
-        if entry.agreed is not None:
-            self.counts.compared += 1
-            self.counts.agreed += entry.agreed
-        self.events.decided(entry, position)
 
     # What becomes durable is applied, in the log's order.
 
@@ -400,7 +254,7 @@ class NodeCore:
         sums = self.feeds.sums([*changed])
         if sums:
             feeds.take_sums(self.agent, sums)
-            self._news = True
+            self.learning.news = True
 
     def _apply_one(self, data: Data, changed: dict[str, None]) -> None:
         entry, me = data.entry, self.settings.name
@@ -425,7 +279,11 @@ class NodeCore:
                 "received", via=entry.via, origin=entry.origin, first=entry.first, last=entry.last
             )
         elif isinstance(entry, Adopted):
-            self._adopt(entry, data.payload)
+            if self.learning.adopt(entry, data.payload):
+                self.journal.note(
+                    "adopted", version=self.version, observations=self.agent.known,
+                    worth=self.worth,
+                )  # fmt: skip
         elif isinstance(entry, Based):
             checkpoint: Checkpoint = data.payload
             if self.feeds.base_applied(checkpoint, entry.at):
@@ -449,28 +307,6 @@ class NodeCore:
                 value = rewards[event.round] * self.settings.policy.scale
                 self._closed(event.id, value, recorded=True)
 
-    def _adopt(self, entry: Adopted, result: LearningResult | bytes) -> None:
-        assert self._fitting is not None
-        number, task = self._fitting
-        self._fitting = None
-        if number != entry.number:
-            raise DamageError(f"the log adopts task {entry.number}, but {number} was taken")
-        if isinstance(result, bytes):
-            result = feeds.restored_result(self.agent, task, result)
-        try:
-            self.agent.adopt(result)
-        except LocalProtocolError:  # too many own rewards came meanwhile: the next task knows them
-            self._news = True
-            return
-        self.adoptions += 1
-        self.adopted_at = entry.at
-        names = self.settings.network.names
-        worth = zip(self.agent.sources.tolist(), self.agent.worth.tolist(), strict=True)
-        self.journal.note(
-            "adopted", version=self.version, observations=self.agent.known,
-            worth={names[v]: w for v, w in worth},
-        )  # fmt: skip
-
     # Time passes.
 
     def _go_on(self, now: float) -> None:
@@ -485,7 +321,7 @@ class NodeCore:
         self._checkpoint()
         if self.journal.position - self._snapshot_at >= self.settings.snapshot_every:
             self._snapshot()
-        self._learn()
+        self.learning.take(self.now, self.applied)
         self.exchange.tick(self.now)
 
     def _pass(self) -> None:
@@ -573,7 +409,7 @@ class NodeCore:
         """Keep the state, where no task is under way; and drop entries that nothing needs."""
         from coopbandits.fleet.core.state import stored  # noqa: PLC0415 (it knows this class)
 
-        if self._fitting is not None or self.journal.position == self._snapshot_at:
+        if self.learning.busy or self.journal.position == self._snapshot_at:
             return  # a second one of one position would take the place of the one before it
         covered, self._covered = self._covered, self.feeds.covered()
         cuts = self.feeds.cut(covered)
@@ -588,38 +424,6 @@ class NodeCore:
         )
         if before > 1 or cuts:
             self.journal.do(Cut(max(before, 0), cuts))
-
-    def _learn(self) -> None:
-        """Take a learning task, if one is due and there is anything new."""
-        if (
-            self._fitting is not None
-            or not self._news
-            or self.now < self._next_fit
-            or self.settings.mode == "off"
-        ):
-            return
-        task = self.agent.learning_task()
-        self._news = False
-        if task is None:
-            return
-        self._fits += 1
-        self._next_fit = self.now + self.settings.pace
-        self.journal.append(Fitting(self.applied, self.now, self._fits))
-        self._fitting = self._fits, task
-        self.journal.do(Fit(self._fits, task))
-
-    def _fitted(self, number: int, result: LearningResult | Exception) -> None:
-        if self._fitting is None or self._fitting[0] != number:
-            return
-        if not isinstance(result, Exception) and result.owner != self._fitting[1].owner:
-            return  # of a core that was given up
-        if isinstance(result, Exception):
-            self._fitting, self._news = None, True
-            self._next_fit = self.now + 10 * self.settings.pace
-            self.journal.note("learner", error=str(result))
-            return
-        data = feeds.stored_result(self._fitting[1], result)
-        self.journal.append_data(Adopted(self.now, number, data), (), result)
 
     def _failed(self, event: SyncFailed) -> list[Action]:
         """Entries were not written: give up what was done with them."""
@@ -669,7 +473,8 @@ class NodeCore:
             self._apply(entry.seen)
             if entry.round:
                 chosen_again(self.agent, entry)
-            self._count(entry, position)
+            self.counts.decided(entry)
+            self.events.decided(entry, position)
         elif isinstance(entry, Rewarded):
             if entry.event in self.events.known:
                 self.events.rewarded(entry)
@@ -690,10 +495,7 @@ class NodeCore:
             self._recovered(entry, block)
         elif isinstance(entry, Fitting):
             self._apply(entry.seen)
-            task = self.agent.learning_task()
-            if task is None:
-                raise DamageError(f"the log takes task {entry.number}, but nothing is new")
-            self._fits, self._fitting, self._news = entry.number, (entry.number, task), False
+            self.learning.take_again(entry)
         elif isinstance(entry, Based):
             assert isinstance(payload, Checkpoint)
             self.feeds.base_appended(payload)

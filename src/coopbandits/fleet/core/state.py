@@ -47,7 +47,7 @@ def _of_log(core: "NodeCore") -> dict[str, Any]:
         "position": core.journal.position,
         "applied": core.applied,
         "epoch": [core.epoch, core._epoch_began, core._started_at],
-        "adoptions": [core.adoptions, core.adopted_at, core._fits],
+        "adoptions": core.learning.stored(),
     }
 
 
@@ -74,6 +74,7 @@ def restore(core: "NodeCore", data: bytes) -> None:
         core.agent = Agent.from_bytes(
             read["agent"], policy=core.settings.policy, network=core.agent.network
         )
+        core.learning.move(core.agent)
         core._layouts = _layouts(read)
         core._set_up()
         core.events = Events.restored(core.settings.rewards, read["events"])
@@ -83,7 +84,7 @@ def restore(core: "NodeCore", data: bytes) -> None:
         core._snapshot_at, core._restorable = read["position"], read["applied"]
         core.epoch, core._epoch_began, core._started_at = read["epoch"]
         core.now = read["now"]
-        core.adoptions, core.adopted_at, core._fits = read["adoptions"]
+        core.learning.restore(read["adoptions"])
 
 
 def check_policy(settings: Settings, fingerprint: object) -> None:

@@ -5,6 +5,7 @@ from math import sqrt
 from typing import Any
 
 from coopbandits.fleet.api import Arm, Rewards
+from coopbandits.fleet.core.entries import Decided
 
 # Half the width of a 95% interval, in standard errors.
 _Z = 1.959963984540054
@@ -58,6 +59,13 @@ class Counts:
     control: Mean = field(default_factory=Mean)
     agreed: int = 0
     compared: int = 0
+
+    def decided(self, entry: Decided) -> None:
+        """Count a decision, and whether the agent agreed."""
+        self.decisions = entry.number
+        if entry.agreed is not None:
+            self.compared += 1
+            self.agreed += entry.agreed
 
     def closed(self, group: str, reward: float) -> None:
         """Count the reward of an event."""

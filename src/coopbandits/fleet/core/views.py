@@ -31,9 +31,9 @@ def status(
         open_events=core.events.open,
         observations=core.agent.known,
         own_records=me.records,
-        adoptions=core.adoptions,
-        learning=core.learning,
-        adopted_at=core.adopted_at,
+        adoptions=core.learning.adoptions,
+        learning=core.learning.busy,
+        adopted_at=core.learning.adopted_at,
         rewards=core.counts.rewards,
         agreement=core.counts.agreement,
         position=core.journal.position,
@@ -44,16 +44,9 @@ def status(
     )
 
 
-def worth(core: NodeCore) -> dict[str, float]:
-    """Return the node's row of K_z by name, of all whom it hears."""
-    names, agent = core.agent.network.names, core.agent
-    pairs = zip(agent.sources.tolist(), agent.worth.tolist(), strict=True)
-    return {names[v]: float(w) for v, w in pairs}
-
-
 def peers(core: NodeCore) -> PeersReply:
     """Return all sites as the node sees them."""
-    network, exchange, trusted = core.agent.network, core.exchange, worth(core)
+    network, exchange, trusted = core.agent.network, core.exchange, core.worth
     own = core.feeds.origins[core.settings.name].records
     found = []
     for name in network.names:
@@ -89,7 +82,7 @@ def similarity(core: NodeCore) -> SimilarityReply:
     """Return whom the node trusts."""
     estimates = core.agent._plan.estimator is not None
     known = core.agent.estimated if estimates else core.agent.known
-    return SimilarityReply(core.settings.name, estimates, known, worth(core))
+    return SimilarityReply(core.settings.name, estimates, known, core.worth)
 
 
 def log(core: NodeCore, store: Store, after: int, most: int) -> Iterator[dict[str, object]]:
