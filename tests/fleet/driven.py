@@ -162,7 +162,7 @@ class Driven:
     def write(self):
         """Let a node write to its feed though no neighbour has answered."""
         self.tick(self.settings.heads_wait + 0.1)
-        assert self.core.writing
+        assert self.core.own.writing
 
     def noted(self, kind):
         return [one.fields for one in self.notes if one.kind == kind]

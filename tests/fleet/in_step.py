@@ -85,7 +85,7 @@ class Fleet:
         )
         for node in self.nodes.values():
             node._handle(Tick())
-            assert node.core.writing
+            assert node.core.own.writing
         for links in self.links.values():
             links.open = False
 

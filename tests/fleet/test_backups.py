@@ -206,7 +206,7 @@ def test_an_older_log_that_was_put_back_by_hand_is_found_out_by_asking_neighbour
         await fleet.stop("a")
         node = await fleet.start("a", folder="copy")
         events = await fleet.play("a", 2)  # asked before neighbours have answered: decided at once
-        assert not node.core.writing
+        assert not node.core.own.writing
         await fleet.pass_time()
         assert all(node.event(event).recorded for event in events)
         agree(fleet, [9, 2])
@@ -230,7 +230,7 @@ def test_an_older_log_that_wrote_before_it_met_anybody_stops_and_is_set_aside(tm
             fleet.wires.cut("a", other)
         node = await fleet.start("a", folder="copy")
         await fleet.pass_time()
-        assert node.core.writing  # nobody answered for so long
+        assert node.core.own.writing  # nobody answered for so long
         await fleet.play("a", more)
         for other in "bc":
             fleet.wires.heal("a", other)
@@ -258,7 +258,7 @@ def test_two_copies_of_one_node_are_found_by_whom_they_told_different_things(
             fleet.wires.cut("a", away)
             node = await fleet.start("a", folder=folder)
             await fleet.pass_time()
-            assert node.core.writing
+            assert node.core.own.writing
             await fleet.play("a", rounds)
             await fleet.pass_time()
             assert not node.ended.done()

@@ -22,7 +22,7 @@ def fleet(network=None, **changes):
     wires.link_all()
     wires.settle()
     wires.pass_time(0.0)
-    assert all(node.core.writing for node in wires.nodes.values())
+    assert all(node.core.own.writing for node in wires.nodes.values())
     return wires
 
 
@@ -240,7 +240,7 @@ def copies(first, second):
         pair.link("a", other.name)
         pair.settle()
         one.tick(200.0)
-        assert one.core.writing
+        assert one.core.own.writing
         one.play(more, seed=id(one) % 1000 + more)
         pair.pass_time(11.0)
         pairs.append(pair)

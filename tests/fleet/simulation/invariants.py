@@ -235,7 +235,7 @@ def is_settled(host):
     """Tell whether nothing is under way at a node, so that it can be compared."""
     core, position = host.core, host.store.position
     synced = core.journal.position == position == core.applied == core.journal.synced
-    return synced and not core.learning.busy and core.writing and host._refusing is None
+    return synced and not core.learning.busy and core.own.writing and host._refusing is None
 
 
 def replays(world, host):
@@ -302,7 +302,7 @@ def check_sizes(world):
         origins = len(core.feeds.origins)
         slack = 130  # decisions of one request, and what waits for a sync
         bounds = {
-            "known": (len(core.events.known), most + slack + 200 * (not core.writing)),
+            "known": (len(core.events.known), most + slack + 200 * (not core.own.writing)),
             "gone": (len(core.events.gone), most),
             "due": (len(core.events._due), 2 * most + 2 * slack),
             "ready": (len(core.events.ready), most + slack),

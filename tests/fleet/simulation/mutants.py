@@ -122,7 +122,7 @@ def reuse_a_sequence():
 
     def mutant(self, now, *, restored=False, version=""):
         found = start(self, now, restored=False, version=version)
-        self._writes_from, self._heads_known = None, True
+        self.own.writes_from, self.own.heads_known = None, True
         return found
 
     return patch.object(NodeCore, "start", mutant)

@@ -48,11 +48,12 @@ from coopbandits.fleet.core.entries import (
     Rewarded,
     Started,
 )
-from coopbandits.fleet.core.events import Event, Events
+from coopbandits.fleet.core.events import Events
 from coopbandits.fleet.core.exchange import Exchange
 from coopbandits.fleet.core.feeds import Feeds
 from coopbandits.fleet.core.journal import Data, Journal
 from coopbandits.fleet.core.learning import Learning
+from coopbandits.fleet.core.own_feed import OwnFeed
 from coopbandits.fleet.core.settings import Settings
 from coopbandits.fleet.core.sites import grown, layout
 from coopbandits.fleet.core.statistics import Counts
@@ -63,9 +64,6 @@ from coopbandits.network import Network
 
 # The agent forgets a decision without a reward after twice as many as events are known.
 _SPARE = 1_000
-# A node waits so many times longer for own records that neighbours hold and it has lost, and for
-# neighbours to say so if it was restored: without them it would record events twice.
-_PATIENCE = 10.0
 
 
 class NodeCore:
@@ -79,7 +77,8 @@ class NodeCore:
         exchange: Its part in replicating them.
         journal: What it leaves behind.
         counts: What it counts of its events.
-        epoch: Of its own feed.
+        own: Its own feed.
+        keys: To sign its records, and verify others'.
         now: The time; it goes on from what the log says even if the clock was set back.
         applied: Up to which position data have been applied.
         learning: Its learning tasks.
@@ -93,7 +92,7 @@ class NodeCore:
             keys: To sign its own records, and verify others'.
             network: In which its log begins, if it is another than that of the settings.
         """
-        self.settings, self._keys = settings, keys
+        self.settings, self.keys = settings, keys
         policy, where = settings.policy, network or settings.network
         expire = 2 * settings.rewards.most + _SPARE
         self.agent: Agent = policy.agent(settings.name, where, seed=settings.seed, expire=expire)
@@ -101,13 +100,11 @@ class NodeCore:
         self.journal = Journal()
         self._set_up()
         self.counts = Counts()
-        self.epoch, self.now = 0, 0.0
-        self._started_at = self._epoch_began = 0  # what is lost was written before the latter
+        self.own = OwnFeed(self)
+        self.now = 0.0
         self._ahead = 0.0
         self.applied = 0
         self.learning = Learning(settings, self.agent, self.journal)
-        self._writes_from: float | None = None
-        self._heads_known = True
         self._snapshot_at = self._restorable = 0
         self._covered: dict[tuple[str, int], int] = {}
         self._stopped = False
@@ -117,8 +114,8 @@ class NodeCore:
         distances = policy.listen.carrier(network).distances_from([self.agent.agent])[0]
         within = [network.names[v] for v in range(len(network)) if distances[v] <= policy.ttl]
         self.events = Events(settings.rewards)
-        self.feeds = Feeds(self.agent, within, settings.checkpoint_every, self._keys)
-        self.exchange = Exchange(settings, self.agent, self.feeds, self.journal, self._keys)
+        self.feeds = Feeds(self.agent, within, settings.checkpoint_every, self.keys)
+        self.exchange = Exchange(settings, self.agent, self.feeds, self.journal, self.keys)
 
     def _move(self, network: Network) -> None:
         """Go on in a network that grew out of the one so far."""
@@ -145,9 +142,9 @@ class NodeCore:
         return {names[v]: float(w) for v, w in pairs}
 
     @property
-    def writing(self) -> bool:
-        """Whether it writes to its own feed by now."""
-        return self._writes_from is None
+    def epoch(self) -> int:
+        """In which epoch of its own feed it writes."""
+        return self.own.epoch
 
     # The life of a core: replay what there is, start, handle what comes.
 
@@ -181,15 +178,14 @@ class NodeCore:
         """
         self._go_on(now)
         last = max([self.epoch, *self.feeds.origins[self.settings.name].epochs])
-        self._begin(last + 1 if restored or not last else self.epoch, version)
+        self.begin(last + 1 if restored or not last else self.epoch, version)
         self.learning.due = self.now + self.settings.pace
         if self.exchange.neighbours:
-            self._writes_from = self.now + self.settings.heads_wait
-            self._heads_known = False
+            self.own.wait()
         self._advance()
         return self.journal.taken()
 
-    def _begin(self, epoch: int, version: str, *, anew: bool = True) -> None:
+    def begin(self, epoch: int, version: str, *, anew: bool = True) -> None:
         """Write down that the node starts, and in which epoch its own records stand."""
         if epoch != self.epoch:
             epoch = max(epoch, int(1000 * self.now))  # no epoch that was lost is used again
@@ -210,9 +206,12 @@ class NodeCore:
             self._synced(event.position)
         elif isinstance(event, Arrived):
             before = len(self.journal.unapplied)
-            self.exchange.arrived(event.neighbour, event.data, self.now, self.writing, self.epoch)
+            self.exchange.arrived(
+                event.neighbour, event.data, self.now, self.own.writing, self.epoch
+            )
             for data in [*self.journal.unapplied][before:]:
-                self._recovered(data.entry, data.payload)
+                if self._lost_before(data.entry):
+                    self.own.recovered(data.payload)
         elif isinstance(event, Linked):
             self.exchange.linked(event.neighbour, event.up, self.now)
         elif isinstance(event, Fitted):
@@ -296,17 +295,6 @@ class NodeCore:
             self.exchange.show_proof(entry.origin)
             self.journal.note("quarantined", origin=entry.origin)
 
-    def _recovered(self, entry: LogEntry, block: Block) -> None:
-        """Close the events of own records that were lost, if it is such that come back."""
-        if not self._lost_before(entry):
-            return
-        rewards = dict(zip(block.rounds, block.rewards.tolist(), strict=True))
-        for event in [*self.events.known.values()]:
-            before = event.position < self._epoch_began
-            if before and not event.closed and event.round in rewards:
-                value = rewards[event.round] * self.settings.policy.scale
-                self._closed(event.id, value, recorded=True)
-
     # Time passes.
 
     def _go_on(self, now: float) -> None:
@@ -316,9 +304,9 @@ class NodeCore:
 
     def _advance(self) -> None:
         """Do what follows from what has just happened."""
-        self._ask_heads()
+        self.own.ask_heads()
         self._pass()
-        self._checkpoint()
+        self.own.checkpoint()
         if self.journal.position - self._snapshot_at >= self.settings.snapshot_every:
             self._snapshot()
         self.learning.take(self.now, self.applied)
@@ -328,82 +316,15 @@ class NodeCore:
         """Close and forget the events whose time has come."""
         self.events.due(self.now)
         self.events.expire(self.now)
-        self._close()
+        self.own.close()
         self.events.forget(self.now)
 
-    def _ask_heads(self) -> None:
-        """Write to the own feed once neighbours have said how it ends, or did not in time.
-
-        If they hold more of it than the node itself, its log was replaced by an older one: it goes
-        on in a new epoch, once it has taken back what it lost.
-        """
-        if self._heads_known:
-            return
-        answered = all(one.answered for one in self.exchange.neighbours.values())
-        self._heads_known = answered and not self.exchange.lacks_own
-        if self._writes_from is None:
-            return
-        lost = self.exchange.lost(self.epoch)
-        if lost:
-            self.journal.note("epoch", lost=lost)
-            self._begin(lost + 1, "", anew=False)
-        patience = _PATIENCE if self.exchange.lacks_own else 0.0
-        late = self.now >= self._writes_from + patience * self.settings.heads_wait
-        if late or (answered and not patience):
-            self._writes_from = None
-
-    def _close(self) -> None:
-        """Close the events that are ready: with a record, or without."""
-        ended: list[tuple[str, float | None, int]] = []
-        for name in [*self.events.ready]:
-            event = self.events.known[name]
-            value = self.events.outcome(event)
-            recorded = False
-            if value is not None and event.round:
-                if not self.writing or self._may_be_recorded(event):
-                    continue
-                recorded = self._record(event, value)
-            if not recorded:
-                ended.append((name, value, event.position))
-            self._closed(name, value, recorded=recorded)
-        if ended:
-            self.journal.append(Ended(self.now, ended))
-
-    def _may_be_recorded(self, event: Event) -> bool:
-        """Tell whether an event may stand in records that were lost, and there is time to ask."""
-        before = event.position < self._epoch_began
-        return before and not self._heads_known and not self.events.is_over(event, self.now)
-
-    def _closed(self, name: str, value: float | None, *, recorded: bool) -> None:
+    def closed(self, name: str, value: float | None, *, recorded: bool) -> None:
+        """Close an event, and count its reward."""
         event = self.events.closed(name, value, recorded=recorded)
         if value is not None:
             self.counts.closed(event.group, value)
             self.journal.note("rewarded", event_id=name, group=event.group, value=value)
-
-    def _record(self, event: Event, value: float) -> bool:
-        """Append the observation of an event to the own feed; False if the agent forgot it."""
-        me, epoch = self.settings.name, self.epoch
-        try:
-            one = feeds.observation(self.agent, event.round, value)
-        except LocalProtocolError:
-            return False
-        held = self.feeds.held(me, epoch)
-        data = self.feeds.feed(me, epoch).record(held, one, self._keys)
-        block = self.feeds.feed(me, epoch).trusted([data])
-        self.feeds.append(me, epoch, block.head, data)
-        sequence = block.head.sequence
-        entry = Recorded(self.now, event.id, event.position, event.round, value, epoch, sequence)
-        record = StoredRecord(me, epoch, sequence, data)
-        self.journal.append_data(entry, (record,), block)
-        return True
-
-    def _checkpoint(self) -> None:
-        """Sign a checkpoint of the own feed, if one is due."""
-        me = self.settings.name
-        checkpoint = self.feeds.checkpoint(me, self.epoch)
-        if checkpoint is not None and checkpoint.place > self.exchange.newest_base(me):
-            self.exchange.own_base(checkpoint.place)
-            self.journal.append_data(Based(self.now, checkpoint.data), (), checkpoint)
 
     def _snapshot(self) -> None:
         """Keep the state, where no task is under way; and drop entries that nothing needs."""
@@ -454,11 +375,11 @@ class NodeCore:
             self._move(grown(self.agent.network, entry.sites, entry.edges))
             self._layouts.append((entry.sites, entry.edges))
         if entry.anew:
-            self._started_at = position
+            self.own.started_at = position
         if entry.epoch != self.epoch:
-            self._epoch_began = self._started_at
+            self.own.epoch_began = self.own.started_at
             self.feeds.open(self.settings.name, entry.epoch)
-        self.epoch = entry.epoch
+        self.own.epoch = entry.epoch
 
     def _again(  # noqa: PLR0912 (one branch a kind of entry)
         self, entry: LogEntry, position: int, payload: object
@@ -484,15 +405,16 @@ class NodeCore:
             block = payload
             assert isinstance(block, Block)
             self.feeds.append(me, entry.epoch, block.head, block.last)
-            self._closed(entry.event, entry.value, recorded=True)
+            self.closed(entry.event, entry.value, recorded=True)
         elif isinstance(entry, Ended):
             for name, value, _ in entry.events:
-                self._closed(name, value, recorded=False)
+                self.closed(name, value, recorded=False)
         elif isinstance(entry, Received):
             block = payload
             assert isinstance(block, Block)
             self.feeds.append(entry.origin, entry.epoch, block.head, block.last)
-            self._recovered(entry, block)
+            if self._lost_before(entry):
+                self.own.recovered(block)
         elif isinstance(entry, Fitting):
             self._apply(entry.seen)
             self.learning.take_again(entry)

@@ -46,7 +46,7 @@ def _of_log(core: "NodeCore") -> dict[str, Any]:
         "counts": core.counts.stored(),
         "position": core.journal.position,
         "applied": core.applied,
-        "epoch": [core.epoch, core._epoch_began, core._started_at],
+        "epoch": [core.own.epoch, core.own.epoch_began, core.own.started_at],
         "adoptions": core.learning.stored(),
     }
 
@@ -82,7 +82,7 @@ def restore(core: "NodeCore", data: bytes) -> None:
         core.counts = Counts.restored(read["counts"])
         core.journal.position, core.applied = read["position"], read["applied"]
         core._snapshot_at, core._restorable = read["position"], read["applied"]
-        core.epoch, core._epoch_began, core._started_at = read["epoch"]
+        core.own.epoch, core.own.epoch_began, core.own.started_at = read["epoch"]
         core.now = read["now"]
         core.learning.restore(read["adoptions"])
 
