@@ -79,9 +79,13 @@ def test_without_tqdm_a_bar_that_is_asked_for_is_refused(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'coopbandits\[progress\]'"):
         cb.play(PROBLEM, cb.LinUCB(), rounds=2, progress=True)
-    monkeypatch.setattr(progress, "_SPEED", 1e2)
-    monkeypatch.setattr(sys, "stderr", Screen())
-    cb.play(PROBLEM, cb.LinUCB(), rounds=2)
+    monkeypatch.setattr(progress, "_SPEED", 1e-3)
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    cb.play(PROBLEM, cb.NaiveCooperation(cb.kernels.RBF()), rounds=2, engine="exact")
+    assert re.fullmatch(
+        r"2 rounds will take about .*\[progress\]' shows a bar\n", screen.getvalue()
+    )
 
 
 def test_more_rounds_than_can_be_kept_are_refused_before_the_start():

@@ -90,7 +90,7 @@ def decide(settings: Facts) -> Facts:
             "tasks": tasks,
             "share of time learning": min(1.0, working / lasted),
         }
-        print(network, agents, found[f"{network}|{agents}"], flush=True)
+        print(f"{agents} agents ({network}) are measured", flush=True)
     return found
 
 

@@ -30,10 +30,12 @@ def shown(
     if wanted is False or (wanted is None and (seconds < _LONG or not _is_watched())):
         yield None
         return
+    warning = f"{rounds} rounds will take about {_said(seconds)}{advice}"
     try:
         from tqdm.auto import tqdm  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:
         if wanted is None:
+            sys.stderr.write(f"{warning}; pip install 'coopbandits[progress]' shows a bar\n")
             yield None
             return
         raise MissingExtraError(
@@ -41,7 +43,7 @@ def shown(
             "pip install 'coopbandits[progress]'"
         ) from error
     if seconds >= _LONG:
-        tqdm.write(f"{rounds} rounds will take about {_said(seconds)}{advice}", file=sys.stderr)
+        tqdm.write(warning, file=sys.stderr)
     with tqdm(total=rounds, unit="round") as bar:
         total = 0.0
 
