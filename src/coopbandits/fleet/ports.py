@@ -12,14 +12,13 @@ Time is a number that whoever drives the core hands in.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from coopbandits.agent.learning import LearningResult, LearningTask
 from coopbandits.errors import CoopBanditsError
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
+class StoredRecord(NamedTuple):
     """A record of a feed as the store keeps it: where it stands, and its bytes with signature."""
 
     origin: str

@@ -24,6 +24,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from coopbandits.arrays import LARGEST, Array
 from coopbandits.errors import RemoteProtocolError
@@ -34,7 +35,15 @@ VERSION = 1
 SIGNATURE = 64
 _HASH = 32
 _AFTER_NAME = struct.Struct("<QQQ32sHH")
+# The same, of many records at once.
+_FIELDS = np.dtype(
+    [("epoch", "<u8"), ("sequence", "<u8"), ("round", "<u8"), ("before", "u1", (_HASH,)),
+     ("d", "<u2"), ("k", "<u2")]
+)  # fmt: skip
 _LAST_ROUND = 2**62
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Fields: TypeAlias = NDArray[np.void]
 
 # Epochs, sequences, hashes and d, where a peer says them: what a log can keep.
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**62)]
@@ -105,61 +114,86 @@ class Feed:
 
     def read(self, after: Head, records: Sequence[bytes], keys: Keys) -> Block:
         """Verify records that are said to come after another; else a `RemoteProtocolError`."""
-        start, same = len(self._prefix), self._same
-        sequence, previous = after.sequence, after.hash
-        sizes: tuple[int, int] | None = None
         if not records:
             raise self._refused("a block without records")
-        size, hashes = len(records[0]), list[bytes]()
-        for data in records:
-            sequence += 1
-            if not data.startswith(same) or len(data) < start + _AFTER_NAME.size + SIGNATURE:
-                raise self._refused(f"record {sequence} is of another version, policy or feed")
-            _, number, _, before, d, k = _AFTER_NAME.unpack_from(data, start)
-            if number != sequence:
-                raise self._refused(f"record {sequence} was expected, {number} came")
-            if before != previous:
-                raise UnchainedError(self.origin, self.epoch, sequence)
-            if len(data) != start + _AFTER_NAME.size + 8 * (1 + d + k) + SIGNATURE:
-                raise self._refused(
-                    f"record {sequence} has {len(data)} bytes for {d} + {k} numbers"
-                )
-            if len(data) != size or (d, k) != (sizes or (d, k)):
-                raise self._refused(f"record {sequence} has {d} + {k} numbers, others {sizes}")
-            sizes = d, k
-            previous = blake2b(data, digest_size=_HASH).digest()
-            hashes.append(previous)
+        rows = self._rows(records, after.sequence + 1)
+        fields, hashes = self._fields(rows), _hashes(records)
+        sequences = after.sequence + np.arange(1, len(records) + 1, dtype=np.uint64)
+        before = np.frombuffer(b"".join([after.hash, *hashes[:-1]]), dtype=np.uint8)
+        d, k = fields["d"][0].item(), fields["k"][0].item()
+        faults = np.stack(
+            [
+                (rows[:, : len(self._same)] != np.frombuffer(self._same, dtype=np.uint8)).any(1),
+                fields["sequence"] != sequences,
+                (fields["before"] != before.reshape(-1, _HASH)).any(1),
+                (fields["d"] != d) | (fields["k"] != k),
+            ]
+        )
+        if faults.any():
+            at = int(faults.any(0).argmax())
+            raise self._fault(int(faults[:, at].argmax()), int(sequences[at]), fields[at])
+        if rows.shape[1] != len(self._prefix) + _AFTER_NAME.size + 8 * (1 + d + k) + SIGNATURE:
+            raise self._refused(
+                f"record {sequences[0]} has {rows.shape[1]} bytes for {d} + {k} numbers"
+            )
         last = records[-1]
         if not keys.verify(self.origin, last[:-SIGNATURE], last[-SIGNATURE:]):
-            raise self._refused(f"the signature of record {sequence} is not {self.origin}'s")
-        block = self._block(records, hashes)
+            raise self._refused(f"the signature of record {sequences[-1]} is not {self.origin}'s")
+        if not d or fields["round"].max() >= _LAST_ROUND:
+            raise self._refused("a context is empty, or a round is too large")
+        block = self._block(rows, fields, hashes, last)
         numbers = np.concatenate([block.rewards[:, None], block.contexts, block.attached], axis=1)
         if not np.isfinite(numbers).all() or np.abs(numbers).max(initial=0.0) > LARGEST:
             raise self._refused("a number is not finite, or larger than agents take")
-        if not block.contexts.shape[1] or max(block.rounds) >= _LAST_ROUND:
-            raise self._refused("a context is empty, or a round is too large")
         return block
 
     def trusted(self, records: Sequence[bytes]) -> Block:
         """Read records that were made or verified by the node itself."""
-        return self._block(records, [blake2b(data, digest_size=_HASH).digest() for data in records])
+        rows = self._rows(records, 1)
+        return self._block(rows, self._fields(rows), _hashes(records), records[-1])
 
-    def _block(self, records: Sequence[bytes], hashes: list[bytes]) -> Block:
-        start, size, n = len(self._prefix), len(records[0]), len(records)
-        fields = [_AFTER_NAME.unpack_from(data, start) for data in records]
-        d = fields[0][4]
-        joined = np.frombuffer(b"".join(records), dtype=np.uint8).reshape(n, size)
-        at = start + _AFTER_NAME.size
-        numbers = np.ascontiguousarray(joined[:, at : size - SIGNATURE]).view("<f8")
-        numbers = numbers.astype(np.float64)
+    def _rows(self, records: Sequence[bytes], first: int) -> Bytes:
+        """Lay records out one a row, (n, bytes of a record); all have as many."""
+        size = len(records[0])
+        if size < len(self._prefix) + _AFTER_NAME.size + SIGNATURE:
+            raise self._refused(f"record {first} is of another version, policy or feed")
+        other = next((i for i, data in enumerate(records) if len(data) != size), None)
+        if other is not None:
+            raise self._refused(
+                f"record {first + other} has {len(records[other])} bytes, others {size}"
+            )
+        return np.frombuffer(b"".join(records), dtype=np.uint8).reshape(len(records), size)
+
+    def _fields(self, rows: Bytes) -> Fields:
+        """Return what stands behind the name in each record."""
+        start = len(self._prefix)
+        laid_out = np.ascontiguousarray(rows[:, start : start + _AFTER_NAME.size])
+        return laid_out.view(_FIELDS)[:, 0]
+
+    def _fault(self, which: int, sequence: int, fields: np.void) -> RemoteProtocolError:
+        """Say what is wrong with a record."""
+        if which == 2:
+            return UnchainedError(self.origin, self.epoch, sequence)
+        return self._refused(
+            (
+                f"record {sequence} is of another version, policy or feed",
+                f"record {sequence} was expected, {fields['sequence']} came",
+                "",
+                f"record {sequence} has {fields['d']} + {fields['k']} numbers, others not",
+            )[which]
+        )
+
+    def _block(self, rows: Bytes, fields: Fields, hashes: list[bytes], last: bytes) -> Block:
+        start, d = len(self._prefix) + _AFTER_NAME.size, fields["d"][0].item()
+        numbers = np.ascontiguousarray(rows[:, start:-SIGNATURE]).view("<f8").astype(np.float64)
         return Block(
-            fields[0][1],
+            fields["sequence"][0].item(),
             hashes,
-            [field[2] for field in fields],
+            fields["round"].tolist(),
             numbers[:, 0].copy(),
             numbers[:, 1 : 1 + d].copy(),
             numbers[:, 1 + d :].copy(),
-            records[-1],
+            last,
         )
 
     def head(self, data: bytes) -> Head:
@@ -184,6 +218,10 @@ class Feed:
 
     def _refused(self, why: str) -> RemoteProtocolError:
         return RemoteProtocolError(f"feed of {self.origin}, epoch {self.epoch}: {why}")
+
+
+def _hashes(records: Sequence[bytes]) -> list[bytes]:
+    return [blake2b(data, digest_size=_HASH).digest() for data in records]
 
 
 class UnchainedError(RemoteProtocolError):
