@@ -160,9 +160,8 @@ def test_the_process_leaves_signals_to_the_node_and_cores_to_decisions(process):
 
 
 def test_submitting_never_waits_and_takes_one_at_a_time(process):
-    begun = time.monotonic()
-    process.learner.submit(1, Naps(0.3))
-    assert time.monotonic() - begun < 0.2
+    process.learner.submit(1, Naps(1.0))
+    assert process.finished.empty()
     with pytest.raises(LocalProtocolError, match="task 2 was submitted while another runs"):
         process.learner.submit(2, Naps(0))
     assert process.finished.get(timeout=PATIENCE)[0] == 1
@@ -199,7 +198,7 @@ def test_closing_ends_the_process_whatever_it_runs():
     running.learner.submit(1, Naps(60))
     begun = time.monotonic()
     running.learner.close()
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < PATIENCE  # it naps for longer
     assert not alive(pid)
     assert threading.active_count() == before
     running.learner.close()
@@ -275,8 +274,8 @@ def test_no_process_outlives_its_node(tmp_path, context, ending):
         assert ending == "no close" or alive(child)
         if ending != "no close":
             node.kill()
-        assert node.wait(timeout=5) == (0 if ending == "no close" else -9)
-        wait_for(lambda: not alive(child), seconds=5)
+        assert node.wait(timeout=PATIENCE) == (0 if ending == "no close" else -9)
+        wait_for(lambda: not alive(child))
     finally:
         node.kill()
         node.wait()
