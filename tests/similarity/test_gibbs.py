@@ -91,16 +91,57 @@ def test_the_packed_evidence_is_that_of_the_dense_form(rng):
         assert found == pytest.approx(dense_log_evidence(S, b, v), rel=1e-12)
 
 
-def test_the_evidence_of_many_groups_at_once_is_that_of_each_to_the_bit(rng):
+def in_fours(rows):
+    """Lay out a row for each group as the sampler does: (K, ·) -> (blocks, ·, 4)."""
+    padded = np.zeros((-(-len(rows) // 4) * 4, rows.shape[1]))
+    padded[: len(rows)] = rows
+    return np.ascontiguousarray(np.swapaxes(padded.reshape(-1, 4, rows.shape[1]), 1, 2))
+
+
+def scratch(m):
+    return np.empty((m, m, 4)), np.empty((m, 4)), np.empty((m, m, 4))
+
+
+def test_the_evidence_of_four_groups_at_once_is_that_of_each(rng):
     for m, K in ((1, 1), (3, 5), (10, 23)):
-        A = rng.normal(size=(K, m + 2, m)) * rng.choice([1e-3, 1.0, 1e6], size=(K, 1, 1))
-        S, b, v = np.swapaxes(A, 1, 2) @ A, rng.normal(size=(K, m)), rng.uniform(0.1, 3.0)
+        A = rng.normal(size=(K + 1, m + 2, m)) * rng.choice([1e-3, 1, 1e6], size=(K + 1, 1, 1))
+        S, b, v = np.swapaxes(A, 1, 2) @ A, rng.normal(size=(K + 1, m)), rng.uniform(0.1, 3.0)
         packed, h = S[:, *np.tril_indices(m)], m * (m + 1) // 2
-        work = np.empty((h, K)), np.empty((m, K)), np.empty((3, K))
-        found, L, z = np.empty(K), np.empty(h), np.empty(m)
-        gibbs.log_evidences(packed.T.copy(), b.T.copy(), v, K, work, found)
+        w, found = np.zeros(K + 4), np.empty(K + 4)
+        w[:K] = rng.integers(2, size=K)  # with the last agent, or without
+        gibbs.log_evidences(
+            in_fours(packed[:K]), in_fours(b[:K]), w, packed[K], b[K], v, K, scratch(m), found
+        )
+        L, z = np.empty(h), np.empty(m)
         for k in range(K):
-            assert found[k] == gibbs.log_evidence(packed[k], b[k], v, L, z)
+            both = packed[k] + w[k] * packed[K], b[k] + w[k] * b[K]
+            assert found[k] == pytest.approx(gibbs.log_evidence(*both, v, L, z), rel=1e-9)
+        w[:K] = -1.0  # the last agent is taken out again
+        gibbs.log_evidences(
+            in_fours(packed[:K] + packed[K]), in_fours(b[:K] + b[K]), w, packed[K], b[K], v, K,
+            scratch(m), found,
+        )  # fmt: skip
+        for k in np.flatnonzero(np.trace(S[:K], axis1=1, axis2=2) > 1e-3 * np.trace(S[K])):
+            assert found[k] == pytest.approx(gibbs.log_evidence(packed[k], b[k], v, L, z), rel=1e-6)
+
+
+def test_what_groups_say_of_the_population_is_that_of_the_dense_form(rng):
+    for m, K in ((1, 2), (3, 4), (6, 9)):
+        A = rng.normal(size=(K, m + 2, m))
+        S, b, v, share = np.swapaxes(A, 1, 2) @ A, rng.normal(size=(K, m)), 0.7, 0.4
+        P, h = np.empty(m * (m + 1) // 2), np.empty(m)
+        nobody = np.zeros(len(P)), np.zeros(m)
+        total = gibbs._population(
+            in_fours(S[:, *np.tril_indices(m)]), in_fours(b), v, share, K, scratch(m), nobody, P, h
+        )
+        grown = np.linalg.inv(np.eye(m) + v * S)
+        lower = np.tril_indices(m)
+        np.testing.assert_allclose(P, share * (S @ grown).sum(axis=0)[lower], atol=1e-10)
+        np.testing.assert_allclose(
+            h, np.sqrt(share) * (grown @ b[:, :, None]).sum(axis=0)[:, 0], atol=1e-10
+        )
+        expected = sum(dense_log_evidence(S[k], b[k], v) for k in range(K))
+        assert total == pytest.approx(expected, rel=1e-10)
 
 
 def test_own_parts_are_integrated_out_as_in_statistics(rng):

@@ -43,8 +43,6 @@ _OWN = np.array([0.004, 0.3])
 _OWN_OF = np.array([0, 0, 0, 0, 1, 1, 1])
 # An agent is visited with this many times the share of observations that are new, and at least so.
 _VISITS, _LEAST_VISITS = 10.0, 0.1
-# So many sweeps each chain takes at an estimate; each leaves a sample.
-_SWEEPS = 2
 # Kernels without a finite basis go through so many leading features.
 _LEADING = 12
 # Sums of squares that differ by less than this, relative to them, differ by rounding.
@@ -205,7 +203,8 @@ class EvidenceLearner:
     def _estimate(self, views: Views, table: Statistics) -> Loadings:
         """Estimate K_z in a single view."""
         N = views.index.shape[1]
-        swept = self._swept(views, table, _SWEEPS, visit=self._visit(views))
+        sweeps = self._sweeps(views)
+        swept = self._swept(views, table, sweeps, visit=self._visit(views))
         if swept is None:
             one, ones = np.zeros(1, dtype=np.int64), np.ones((1, N))
             return Loadings(np.zeros((1, N, 1)), ones, one, np.ones(1), ones, self._state(views))
@@ -215,8 +214,14 @@ class EvidenceLearner:
         # chains start once it is known how much contexts vary within agents
         if not self.similarity.contexts or table.n[views.index[0, columns]].max() > 1:
             state[0, columns] = swept.labels.T
+        last = slice(sweeps - 1, None, sweeps)  # a chain's sweeps before the last are burn-in
         loading, own_part, weight = partition_kernels(
-            swept.samples, swept.me, swept.odds, swept.facts, swept.information, WEIGHTS
+            swept.samples[last],
+            swept.me,
+            swept.odds[last],
+            swept.facts[last],
+            swept.information[last],
+            WEIGHTS,
         )
         ratio = np.sqrt(swept.level[swept.me] / swept.level)
         scale = np.clip(ratio, *_SCALES)
@@ -306,6 +311,15 @@ class EvidenceLearner:
     def _rng(self, views: Views) -> np.random.Generator:
         agent = int(views.agents[0, views.me[0]])
         return np.random.default_rng([self.similarity.seed, agent, int(views.known[0])])
+
+    @staticmethod
+    def _sweeps(views: Views) -> int:
+        """How many sweeps do chains take? One, and one more for each doubling of observations.
+
+        They start from one observation of each agent.
+        """
+        before = max(int(views.before[0]), int(views.heard[0].sum()), 1)
+        return max(1, (int(views.known[0]) // before).bit_length())
 
     @staticmethod
     def _visit(views: Views) -> float:

@@ -67,99 +67,146 @@ def log_evidence(S, b, v, L, z):
 
 
 @njit(cache=True, error_model="numpy")
-def log_evidences(S, b, v, K, work, out):
-    """Do what `log_evidence` does for K groups at once, by loops over groups (vectorised).
-
-    Args:
-        S, b: (h, ≥ K), (m, ≥ K).
-        work: (h, ≥ K), (m, ≥ K) and (3, ≥ K), overwritten.
-        out: (≥ K,), made here.
-    """
-    L, z, rest = work
-    x, fit, product = rest[0], rest[1], rest[2]
-    fit[:K], out[:K], product[:K] = 0.0, 0.0, 1.0
-    row = 0
-    for i in range(len(b)):
-        y = z[i]
-        y[:K] = b[i, :K]
-        other = 0
-        for j in range(i):
-            for k in range(K):
-                x[k] = v * S[row + j, k]
-            for a in range(j):
-                left, right = L[row + a], L[other + a]
-                for k in range(K):
-                    x[k] -= left[k] * right[k]
-            left, right, before = L[row + j], L[other + j], z[j]
-            for k in range(K):
-                x[k] *= right[k]
-            for k in range(K):
-                left[k] = x[k]
-            for k in range(K):
-                y[k] -= x[k] * before[k]
-            other += j + 1
-        for k in range(K):
-            x[k] = 1.0 + v * S[row + i, k]
-        for a in range(i):
-            left = L[row + a]
-            for k in range(K):
-                x[k] -= left[k] * left[k]
-        left = L[row + i]
-        for k in range(K):
-            x[k] = max(x[k], 1e-12)
-            product[k] *= x[k]
-            left[k] = 1.0 / np.sqrt(x[k])
-        for k in range(K):
-            y[k] *= left[k]
-            fit[k] += y[k] * y[k]
-        for k in range(K):
-            if product[k] > 1e100:
-                out[k] += np.log(product[k])
-                product[k] = 1.0
-        row += i + 1
-    for k in range(K):
-        out[k] = 0.5 * (v * fit[k] - out[k] - np.log(product[k]))
+def _times(x, y):
+    """Return xy, of four groups each."""
+    return x[0] * y[0], x[1] * y[1], x[2] * y[2], x[3] * y[3]
 
 
 @njit(cache=True, error_model="numpy")
-def _absorb(S, b, v, share, L, z, inverse, P, h):
-    """Add what a group says of the population, its own part integrated out, to P (h,) and h (m,).
+def _minus(x, y, z):
+    """Return x − yz, of four groups each."""
+    return x[0] - y[0] * z[0], x[1] - y[1] * z[1], x[2] - y[2] * z[2], x[3] - y[3] * z[3]
 
-    S(I + vS)⁻¹ = (I − (I + vS)⁻¹)/v and (I + vS)⁻¹b, times a = share and √a. Returns the group's
-    log evidence.
+
+@njit(cache=True, error_model="numpy")
+def _of(A, i):
+    """Return the numbers of four groups in row i of A (·, 4)."""
+    return A[i, 0], A[i, 1], A[i, 2], A[i, 3]
+
+
+@njit(cache=True, error_model="numpy")
+def _at(A, i, j):
+    """Return the numbers of four groups in place i, j of A (·, ·, 4)."""
+    return A[i, j, 0], A[i, j, 1], A[i, j, 2], A[i, j, 3]
+
+
+@njit(cache=True, error_model="numpy")
+def _with(x, w, y, v, start):
+    """Return start + v·(x + wy), of four groups each, y one number."""
+    return (
+        start + v * (x[0] + w[0] * y), start + v * (x[1] + w[1] * y),
+        start + v * (x[2] + w[2] * y), start + v * (x[3] + w[3] * y),
+    )  # fmt: skip
+
+
+@njit(cache=True, error_model="numpy")
+def _pivots(x):
+    """Return 1/√x and log x of four groups: sums of wild numbers may be indefinite to rounding."""
+    x = max(x[0], 1e-12), max(x[1], 1e-12), max(x[2], 1e-12), max(x[3], 1e-12)
+    return (1 / np.sqrt(x[0]), 1 / np.sqrt(x[1]), 1 / np.sqrt(x[2]), 1 / np.sqrt(x[3])), x
+
+
+@njit(cache=True, error_model="numpy")
+def _factors(S, b, w, x, y, v, L, z, out):
+    """Do what `log_evidence` does for four groups at once, each with x and y added w times.
+
+    One factor alone mostly waits for its own results; four keep the processor busy.
+
+    Args:
+        S, b: (h, 4) and (m, 4) of the groups.
+        w: Four numbers.
+        x, y: (h,) and (m,) of an agent.
+        v: The variance.
+        L: (m, m, 4) made here, with inverse diagonal.
+        z: (m, 4) made here.
+        out: (4,) made here: log evidence.
     """
-    m = len(b)
-    evidence = log_evidence(S, b, v, L, z)
-    # inverse of L by rows: row i holds L⁻¹[i, :i + 1]
-    row = 0
-    for i in range(m):
+    fit, product, row = (0.0, 0.0, 0.0, 0.0), (1.0, 1.0, 1.0, 1.0), 0
+    out[:] = 0.0
+    for i in range(len(y)):
+        rest = _with(_of(b, i), w, y[i], 1.0, 0.0)
         for j in range(i):
-            x = 0.0
-            other = j * (j + 1) // 2
-            for k in range(j, i):
-                x += L[row + k] * inverse[other + j]
-                other += k + 1
-            inverse[row + j] = -x * L[row + i]
-        inverse[row + i] = L[row + i]
+            entry = _with(_of(S, row + j), w, x[row + j], v, 0.0)
+            for k in range(j):
+                entry = _minus(entry, _at(L, i, k), _at(L, j, k))
+            entry = _times(entry, _at(L, j, j))
+            L[i, j, 0], L[i, j, 1], L[i, j, 2], L[i, j, 3] = entry
+            rest = _minus(rest, entry, _of(z, j))
+        entry = _with(_of(S, row + i), w, x[row + i], v, 1.0)
+        for k in range(i):
+            entry = _minus(entry, _at(L, i, k), _at(L, i, k))
+        inverse, entry = _pivots(entry)
+        L[i, i, 0], L[i, i, 1], L[i, i, 2], L[i, i, 3] = inverse
+        rest = _times(rest, inverse)
+        z[i, 0], z[i, 1], z[i, 2], z[i, 3] = rest
+        fit = _minus(fit, rest, rest)
+        product = _times(product, entry)
         row += i + 1
-    root = np.sqrt(share)
-    row = 0
-    for i in range(m):
-        y = 0.0
-        start = i * (i + 1) // 2
-        for k in range(i, m):
-            y += inverse[start + i] * z[k]
-            start += k + 1
-        h[i] += root * y
-        for j in range(i + 1):
-            x = 0.0
-            start = i * (i + 1) // 2
+        if i + 1 == len(y) or max(product) > 1e100:
+            for k in range(4):
+                out[k] -= 0.5 * np.log(product[k])
+            product = (1.0, 1.0, 1.0, 1.0)
+    for k in range(4):
+        out[k] -= 0.5 * v * fit[k]
+
+
+@njit(cache=True, error_model="numpy")
+def log_evidences(S, b, w, x, y, v, K, scratch, out):
+    """Return the log evidence of K groups, each with an agent's x and y added w times.
+
+    Args:
+        S, b: (·, h, 4) and (·, m, 4) of the groups, four beside each other; 0 behind the last.
+        w: (≥ K,) 1 for a group with the agent, 0 as it is, −1 without the agent; 0 behind the last.
+        x, y: (h,) and (m,) of the agent.
+        v: The variance.
+        K: How many groups.
+        scratch: (m, m, 4), (m, 4) and (m, m, 4), overwritten.
+        out: (≥ K,) up to the next multiple of four, made here.
+    """
+    L, z, _ = scratch
+    for f in range((K + 3) // 4):
+        k = 4 * f
+        four = w[k], w[k + 1], w[k + 2], w[k + 3]
+        _factors(S[f], b[f], four, x, y, v, L, z, out[k : k + 4])
+
+
+@njit(cache=True, error_model="numpy")
+def _population(S, b, v, share, K, scratch, nobody, P, h):
+    """Make P (h,) and h (m,) of what K groups say of the population, own parts integrated out.
+
+    S(I + vS)⁻¹ = (I − (I + vS)⁻¹)/v and (I + vS)⁻¹b, times a = share and √a. Returns the groups'
+    log evidence. Those behind the last group add nothing.
+    """
+    L, z, inverse = scratch
+    none, evidence, m = (0.0, 0.0, 0.0, 0.0), np.empty(4), b.shape[1]
+    total = 0.0
+    P[:] = 0.0
+    h[:] = 0.0
+    for f in range((K + 3) // 4):
+        _factors(S[f], b[f], none, nobody[0], nobody[1], v, L, z, evidence)
+        total += evidence.sum()
+        for i in range(m):
+            for j in range(i):
+                entry = none
+                for k in range(j, i):
+                    entry = _minus(entry, _at(L, i, k), _at(inverse, k, j))
+                entry = _times(entry, _at(L, i, i))
+                inverse[i, j, 0], inverse[i, j, 1], inverse[i, j, 2], inverse[i, j, 3] = entry
+            inverse[i, i] = L[i, i]
+        row = 0
+        for i in range(m):
+            entry = none
             for k in range(i, m):
-                x += inverse[start + i] * inverse[start + j]
-                start += k + 1
-            P[row + j] += share * ((1.0 if i == j else 0.0) - x) / v
-        row += i + 1
-    return evidence
+                entry = _minus(entry, _at(inverse, k, i), _of(z, k))
+            h[i] -= np.sqrt(share) * (entry[0] + entry[1] + entry[2] + entry[3])
+            for j in range(i + 1):
+                entry = none
+                for k in range(i, m):
+                    entry = _minus(entry, _at(inverse, k, i), _at(inverse, k, j))
+                one = 4.0 if i == j else 0.0
+                P[row + j] += share * (one + entry[0] + entry[1] + entry[2] + entry[3]) / v
+            row += i + 1
+    return total
 
 
 @njit(cache=True, error_model="numpy")
@@ -242,12 +289,20 @@ def draw(log_odds, count, uniform):
 
 
 @njit(cache=True, error_model="numpy")
-def _context_evidence(precision, total, v):
-    """Return how likely pooled context means are, their centre N(0, vI): (), (m,)."""
+def _context_evidence(precision, total, w, x, y, v):
+    """Return how likely pooled context means are, an agent's added w times, their centre N(0, vI).
+
+    Args:
+        precision, total: Of the group: (), (m,).
+        w: How often the agent is added.
+        x, y: Of the agent: (), (m,).
+        v: The variance of centres.
+    """
     square = 0.0
     for i in range(len(total)):
-        square += total[i] * total[i]
-    grown = 1.0 + v * precision
+        one = total[i] + w * y[i]
+        square += one * one
+    grown = 1.0 + v * (precision + w * x)
     return 0.5 * (v * square / grown - len(total) * np.log(grown))
 
 
@@ -267,23 +322,32 @@ def _numbered(labels, places):
 
 
 @njit(cache=True, error_model="numpy")
-def _pooled(labels, K, agents, groups):
-    """Add up the statistics of each of K groups."""
+def _add(groups, k, sign, x, y, precision, total):
+    """Add an agent's statistics to those of group k, or take them out of it."""
+    S, b, group_x, group_total, count, _ = groups
+    f, k4 = k // 4, k % 4
+    for i in range(len(x)):
+        S[f, i, k4] += sign * x[i]
+    for i in range(len(y)):
+        b[f, i, k4] += sign * y[i]
+    for i in range(len(total)):
+        group_total[k, i] += sign * total[i]
+    group_x[k] += sign * precision
+    count[k] += sign
+
+
+@njit(cache=True, error_model="numpy")
+def _pooled(labels, agents, groups):
+    """Add up the statistics of each group."""
     S, b, x_precision, x_total = agents
-    group_S, group_b, group_x, group_total, count, _ = groups
-    group_S[:K] = 0.0
-    group_b[:K] = 0.0
-    group_x[:K] = 0.0
-    group_total[:K] = 0.0
-    count[:K] = 0
+    groups[0][:] = 0.0
+    groups[1][:] = 0.0
+    groups[2][:] = 0.0
+    groups[3][:] = 0.0
+    groups[4][:] = 0
     for u in range(len(labels)):
-        g = labels[u]
-        if g >= 0:
-            group_S[g] += S[u]
-            group_b[g] += b[u]
-            group_x[g] += x_precision[u]
-            group_total[g] += x_total[u]
-            count[g] += 1
+        if labels[u] >= 0:
+            _add(groups, labels[u], 1, S[u], b[u], x_precision[u], x_total[u])
 
 
 @njit(cache=True, error_model="numpy")
@@ -297,30 +361,22 @@ def _draw_concentration(K, labelled, alphas, uniform):
 
 
 @njit(cache=True, error_model="numpy")
-def _draw_weights(labels, K, statistics, grid, s2, groups, work, uniform):
+def _draw_weights(labels, K, statistics, grid, s2, groups, scratch, work, uniform):
     """Draw (a, b, c) given labels, with μ and γ integrated out."""
     S, b, own, x_precision, x_total = statistics
     weights, own_of, prior = grid
-    group_S, group_b = groups[0], groups[1]
-    L, z, inverse, P, h = work
+    P, h, L, z, nobody = work
     log_odds = np.empty(len(weights))
     last, own_parts = -1, 0.0
     for w in range(len(weights)):
         c = own_of[w]
         if c != last:
-            _pooled(labels, K, (S[c], b[c], x_precision, x_total), groups)
+            _pooled(labels, (S[c], b[c], x_precision, x_total), groups)
             last, own_parts = c, own[c][labels >= 0].sum()
         va, vb = weights[w, 0] * s2, weights[w, 1] * s2
         log_odds[w] = prior[w] + own_parts
-        P[:] = 0.0
-        h[:] = 0.0
-        for k in range(K):
-            if va > 0:
-                log_odds[w] += _absorb(group_S[k], group_b[k], vb, 1.0, L, z, inverse, P, h)
-            else:
-                log_odds[w] += log_evidence(group_S[k], group_b[k], vb, L, z)
-        if va > 0:
-            log_odds[w] += log_evidence(P, h, va, L, z)
+        log_odds[w] += _population(groups[0], groups[1], vb, 1.0, K, scratch, nobody, P, h)
+        log_odds[w] += log_evidence(P, h, va, L, z)
     return draw(log_odds, len(weights), uniform)
 
 
@@ -329,23 +385,15 @@ def _contexts_follow(labels, K, x_precision, x_total, variance, groups, uniform)
     """Draw whether contexts follow groups, or are each agent's own; both are as likely before."""
     difference = 0.0
     for k in range(K):
-        difference += _context_evidence(groups[2][k], groups[3][k], variance)
+        difference += _context_evidence(
+            groups[2][k], groups[3][k], 0.0, x_precision[0], x_total[0], variance
+        )
     for u in range(len(labels)):
         if labels[u] >= 0:
-            difference -= _context_evidence(x_precision[u], x_total[u], variance)
+            difference -= _context_evidence(
+                x_precision[u], x_total[u], 0.0, x_precision[u], x_total[u], variance
+            )
     return uniform * (1.0 + np.exp(-difference)) < 1.0
-
-
-@njit(cache=True, error_model="numpy")
-def _draw_population(K, a, vb, s2, groups, work, normals, mu):
-    """Draw √a·μ given labels, with γ integrated out."""
-    L, z, inverse, P, h = work
-    P[:] = 0.0
-    h[:] = 0.0
-    for k in range(K):
-        _absorb(groups[0][k], groups[1][k], vb, a, L, z, inverse, P, h)
-    _draw_normal(P, h, s2, normals, L, z, mu)
-    mu *= np.sqrt(a)
 
 
 @njit(cache=True, error_model="numpy")
@@ -367,107 +415,91 @@ def _residuals(S, b, mu, left):
 
 
 @njit(cache=True, error_model="numpy")
-def _value(S, b, vb, x, total, x_variance, L, z):
-    """Return the log evidence of a group: rewards, and contexts if these follow groups."""
-    value = log_evidence(S, b, vb, L, z)
+def _group_evidences(u, w, K, agents, groups, vb, x_variance, scratch, out):
+    """Work out the log evidence of K groups, each with agent u added w times: (≥ K,).
+
+    Of rewards, and of contexts if these follow groups.
+    """
+    S, b, x_precision, x_total = agents
+    log_evidences(groups[0], groups[1], w, S[u], b[u], vb, K, scratch, out)
     if x_variance > 0:
-        value += _context_evidence(x, total, x_variance)
-    return value
+        for k in range(K):
+            out[k] += _context_evidence(
+                groups[2][k], groups[3][k], w[k], x_precision[u], x_total[u], x_variance
+            )
+
+
+@njit(cache=True, error_model="numpy")
+def _collapsed_odds(u, old, K, agents, groups, alpha, vb, x_variance, scratch, w, other, log_odds):
+    """Work out the log odds of where an agent belongs, the labels of all others given.
+
+    An agent by itself stands for the new group.
+
+    Args:
+        u: The agent.
+        old: Its group, whose statistics it is part of; below 0 for none.
+        w: (≥ K + 5,) made here: how often u is added to each group.
+        other: (≥ K + 5,) made here: the evidence of each group with the agent, or of its own
+            without it.
+        log_odds: (K + 1,) made here.
+
+    Returns:
+        How many places there are.
+    """
+    count, value = groups[4], groups[5]
+    alone = old >= 0 and count[old] == 1
+    places = K if alone else K + 1
+    w[:places] = 1.0
+    w[places : places + 4] = 0.0
+    if old >= 0:
+        w[old] = 0.0 if alone else -1.0
+    _group_evidences(u, w, places, agents, groups, vb, x_variance, scratch, other)
+    for k in range(K):
+        log_odds[k] = np.log(count[k]) + other[k] - value[k]
+    if alone:
+        log_odds[old] = np.log(alpha) + other[old]
+    elif old >= 0:
+        log_odds[old] = np.log(count[old] - 1) + value[old] - other[old]
+    if not alone:
+        log_odds[K] = np.log(alpha) + other[K]
+    return places
 
 
 @njit(cache=True, error_model="numpy")
 def _leave(u, labels, K, agents, groups):
-    """Take an agent out of its group; return how many groups are left, and which was its own.
+    """Take an agent out of its group; return how many groups are left.
 
-    A group that is empty then gives its number to the last one, and is called −2. The evidence of
-    one that is not remains what it was with the agent.
+    A group that is empty then gives its number to the last one.
     """
     S, b, x_precision, x_total = agents
-    group_S, group_b, group_x, group_total, count, value = groups
     old = labels[u]
-    if old < 0:
-        return K, old
-    count[old] -= 1
-    if count[old] > 0:
-        group_S[old] -= S[u]
-        group_b[old] -= b[u]
-        group_x[old] -= x_precision[u]
-        group_total[old] -= x_total[u]
-        return K, old
-    K -= 1
     labels[u] = -1
-    if old < K:
-        group_S[old], group_b[old] = group_S[K], group_b[K]
-        group_x[old], group_total[old] = group_x[K], group_total[K]
-        count[old], value[old] = count[K], value[K]
-        for w in range(len(labels)):
-            if labels[w] == K:
-                labels[w] = old
-    return K, -2
+    _add(groups, old, -1, S[u], b[u], x_precision[u], x_total[u])
+    if groups[4][old] > 0:
+        return K
+    K -= 1
+    group_S, group_b, group_x, group_total, count, value = groups
+    group_S[old // 4, :, old % 4] = group_S[K // 4, :, K % 4]
+    group_S[K // 4, :, K % 4] = 0.0
+    group_b[old // 4, :, old % 4] = group_b[K // 4, :, K % 4]
+    group_b[K // 4, :, K % 4] = 0.0
+    group_x[old], group_total[old] = group_x[K], group_total[K]
+    group_x[K], group_total[K] = 0.0, 0.0
+    count[old], value[old] = count[K], value[K]
+    count[K] = 0
+    for w in range(len(labels)):
+        if labels[w] == K:
+            labels[w] = old
+    return K
 
 
 @njit(cache=True, error_model="numpy")
 def _join(u, g, labels, K, agents, groups, value):
     """Put an agent into group g, a new one if g = K; return how many groups there are then."""
     S, b, x_precision, x_total = agents
-    group_S, group_b, group_x, group_total, count, values = groups
-    labels[u], values[g] = g, value
-    if g == K:
-        K += 1
-        count[g] = 0
-        group_S[g] = 0.0
-        group_b[g] = 0.0
-        group_x[g] = 0.0
-        group_total[g] = 0.0
-    count[g] += 1
-    group_S[g] += S[u]
-    group_b[g] += b[u]
-    group_x[g] += x_precision[u]
-    group_total[g] += x_total[u]
-    return K
-
-
-@njit(cache=True, error_model="numpy")
-def _collapsed_odds(u, old, K, agents, groups, alpha, vb, x_variance, scratch, joined, log_odds):
-    """Work out the log odds of K groups and of a new one for an agent that is in none of them.
-
-    Args:
-        u: The agent.
-        old: The group that it left; its evidence is that with the agent, and is mended here. Below
-            0 for none.
-        joined: (K + 1,) made here: the evidence of each group with the agent.
-        log_odds: (K + 1,) made here.
-    """
-    S, b, x_precision, x_total = agents
-    group_S, group_b, group_x, group_total, count, value = groups
-    work, (both_S, both_b, both_total) = scratch
-    # a column for each group with the agent, for the one that it left without it, and for itself
-    for i in range(S.shape[1]):
-        for k in range(K):
-            both_S[i, k] = group_S[k, i] + S[u, i]
-        both_S[i, K] = S[u, i]
-    for i in range(b.shape[1]):
-        for k in range(K):
-            both_b[i, k] = group_b[k, i] + b[u, i]
-        both_b[i, K] = b[u, i]
-    if old >= 0:
-        both_S[:, old], both_b[:, old] = group_S[old], group_b[old]
-    log_evidences(both_S, both_b, vb, K + 1, work, joined)
-    if x_variance > 0:
-        for k in range(K + 1):
-            both_x = 0.0 if k == old else x_precision[u]
-            both_total[:] = 0.0
-            if k != old:
-                both_total += x_total[u]
-            if k < K:
-                both_x += group_x[k]
-                both_total += group_total[k]
-            joined[k] += _context_evidence(both_x, both_total, x_variance)
-    if old >= 0:
-        joined[old], value[old] = value[old], joined[old]
-    for k in range(K):
-        log_odds[k] = np.log(count[k]) + joined[k] - value[k]
-    log_odds[K] = np.log(alpha) + joined[K]
+    labels[u], groups[5][g] = g, value
+    _add(groups, g, 1, S[u], b[u], x_precision[u], x_total[u])
+    return max(K, g + 1)
 
 
 @njit(cache=True, error_model="numpy")
@@ -498,65 +530,78 @@ def sample(
     S, b, _, x_precision, x_total = statistics
     weights, own_of, _ = grid
     C, N = labels.shape
-    m, h = b.shape[2], S.shape[2]
+    m, h, blocks = b.shape[2], S.shape[2], N // 4 + 2
     groups = (
-        np.empty((N + 1, h)), np.empty((N + 1, m)), np.empty(N + 1),
-        np.empty((N + 1, x_total.shape[1])), np.empty(N + 1, np.int64), np.empty(N + 1),
+        np.empty((blocks, h, 4)), np.empty((blocks, m, 4)), np.empty(4 * blocks),
+        np.empty((4 * blocks, x_total.shape[1])), np.empty(4 * blocks, np.int64),
+        np.empty(4 * blocks),
     )  # fmt: skip
-    value = groups[5]
-    L, z = np.empty(h), np.empty(m)
-    work = L, z, np.empty(h), np.empty(h), np.empty(m)
-    batch = np.empty((h, N + 1)), np.empty((m, N + 1)), np.empty((3, N + 1))
-    both = np.empty((h, N + 1)), np.empty((m, N + 1)), np.empty(x_total.shape[1])
-    scratch = batch, both
-    mu, left = np.zeros(m), np.empty((N, m))
-    joined, log_odds = np.empty(N + 1), np.empty(N + 1)
-    places = np.empty(max(N, labels.max() + 1), np.int64)
+    count, value = groups[4], groups[5]
+    scratch = np.empty((m, m, 4)), np.empty((m, 4)), np.empty((m, m, 4))
+    nobody = np.zeros(h), np.zeros(m)
+    P, p, L, z = np.empty(h), np.empty(m), np.empty(h), np.empty(m)
+    work = P, p, L, z, nobody
+    mu, left = np.empty(m), np.empty((N, m))
+    w, other, log_odds = np.empty(4 * blocks), np.empty(4 * blocks), np.empty(N + 1)
+    numbers = np.empty(max(N, labels.max() + 1), np.int64)
     sweeps = len(uniforms) // C
     for one in range(C * sweeps):
         g, chance = labels[one // sweeps], uniforms[one]
-        K, labelled = _numbered(g, places)
+        K, labelled = _numbered(g, numbers)
         which_alpha = _draw_concentration(K, labelled, alphas, chance[0])
         alpha = alphas[which_alpha]
-        which = _draw_weights(g, K, statistics, grid, s2, groups, work, chance[1])
+        which = _draw_weights(g, K, statistics, grid, s2, groups, scratch, work, chance[1])
         c, a, vb = own_of[which], weights[which, 0], weights[which, 1] * s2
-        _pooled(g, K, (S[c], b[c], x_precision, x_total), groups)
+        _pooled(g, (S[c], b[c], x_precision, x_total), groups)
         follow = between > 0
         if follow and labelled:
             follow = _contexts_follow(g, K, x_precision, x_total, between, groups, chance[2])
         x_variance = between if follow else 0.0
-        mu[:] = 0.0
-        if a > 0:
-            _draw_population(K, a, vb, s2, groups, work, normals[one], mu)
+        _population(groups[0], groups[1], vb, a, K, scratch, nobody, P, p)
+        _draw_normal(P, p, s2, normals[one], L, z, mu)
+        mu *= np.sqrt(a)
         _residuals(S[c], b[c], mu, left)
         agents = S[c], left, x_precision, x_total
-        _pooled(g, K, agents, groups)
-        for k in range(K):
-            value[k] = _value(
-                groups[0][k], groups[1][k], vb, groups[2][k], groups[3][k], x_variance, L, z
-            )
+        _pooled(g, agents, groups)
+        w[:] = 0.0
+        _group_evidences(0, w, K, agents, groups, vb, x_variance, scratch, value)
         visited, moved = 0, 0
-        for turn in range(N + 1):  # at last `me`, for its odds
-            u = me if turn == N else turn
-            if turn < N and g[u] >= 0 and chance[3 + N + u] >= visit:
+        for u in range(N):
+            old = g[u]
+            if old >= 0 and chance[3 + N + u] >= visit:
                 continue
-            K, old = _leave(u, g, K, agents, groups)
-            _collapsed_odds(
-                u, old, K, agents, groups, alpha, vb, x_variance, scratch, joined, log_odds
+            places = _collapsed_odds(
+                u, old, K, agents, groups, alpha, vb, x_variance, scratch, w, other, log_odds
             )
-            if turn == N:
-                odds[one, : K + 1] = log_odds[: K + 1]
-                facts[one, 3] = K
-            new = draw(log_odds, K + 1, chance[3 + u])
-            if turn == N and old != -1:  # it was visited before, and goes back to where it was
-                new = K if old == -2 else old
-            if turn < N:
-                visited += 1
-                moved += new != old and not (new == K and old == -2)
-            K = _join(u, new, g, K, agents, groups, joined[new])
+            new = draw(log_odds, places, chance[3 + u])
+            visited += 1
+            if new == old:
+                continue
+            moved += 1
+            joined = other[new]
+            if old >= 0 and count[old] > 1:
+                value[old] = other[old]
+            if old >= 0:
+                last = K - 1
+                K = _leave(u, g, K, agents, groups)
+                if K == last == new:  # which has the number of the empty group now
+                    new = old
+            K = _join(u, new, g, K, agents, groups, joined)
         facts[one, 0], facts[one, 1], facts[one, 2] = which, which_alpha, follow
         facts[one, 4], facts[one, 5] = visited, moved
+        # where may `me` belong? If by itself, the last group takes the place of its own
+        places = _collapsed_odds(
+            me, g[me], K, agents, groups, alpha, vb, x_variance, scratch, w, other, log_odds
+        )
         samples[one] = g
+        if places == K:
+            for u in range(N):
+                if g[u] == K - 1:
+                    samples[one, u] = g[me]
+            samples[one, me] = K - 1
+            log_odds[g[me]], log_odds[K - 1] = log_odds[K - 1], log_odds[g[me]]
+        odds[one, :places] = log_odds[:places]
+        facts[one, 3] = places - 1
 
 
 def concentrations(n: int) -> Array:

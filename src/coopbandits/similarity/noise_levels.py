@@ -32,6 +32,8 @@ _MOST_INFLUENCE = 3.0
 # A priori about this share of the rewards' median mean square is noise, give or take a factor of
 # e^1, worth so many agents.
 _NOISE_SHARE, _SPREAD, _PSEUDO_COUNT = 0.5, 1.0, 0.5
+# Likelihoods count as at least e to this of the largest.
+_MOST_BELOW = -690.0
 # Keeps logarithms finite where all rewards, or all contexts, are 0.
 _TINY = 1e-100
 
@@ -55,14 +57,17 @@ def _by_ratio(s, p, first, last):
 
 
 @njit(cache=True, error_model="numpy")
-def _histogram(likelihood, base):
-    """Return how common each level is, by EM with a Dirichlet prior: (N, J), (J,) -> (J,)."""
+def _histogram(likelihood, evidence, base):
+    """Return how common each level is, by EM with a Dirichlet prior: (J,).
+
+    Args:
+        likelihood: (N, J), relative to each agent's largest.
+        evidence: (J,) log likelihood of all agents together.
+        base: (J,) the prior, as counts.
+    """
     N, J = likelihood.shape
     # it starts at the level that all would share, beside the prior
-    new = np.log(base)
-    for u in range(N):
-        for j in range(J):
-            new[j] += np.log(likelihood[u, j] + 1e-300)
+    new = np.log(base) + evidence
     new[:] = np.exp(new - new.max())
     pi = 0.5 * (new / new.sum() + base / base.sum())
     for _ in range(_ITERATIONS):
@@ -117,21 +122,24 @@ def noise_levels(s, p, q, n, tells, rows, me):
     base *= _PSEUDO_COUNT / base.sum()
     tried = (strongest - weakest) // 2 + 1
     evidence, found, likelihood = np.empty((tried, N)), np.empty((tried, N)), np.empty((N, J))
+    together = np.empty(J)
     for i in range(tried):
+        together[:] = 0.0
         for u in range(N):
             r = rows[u]
-            for j in range(J):
-                if not telling[u]:
-                    likelihood[u, j] = 0.0
-                    continue
+            likelihood[u] = 0.0
+            for j in range(J if telling[u] else 0):
                 k = weakest + 2 * i - (low + j) - first
                 left = max(q[r] - explained[u, k], 0.0)
                 likelihood[u, j] = -0.5 * (
                     n[r] * level[j] + logdet[u, k] + left * np.exp(-level[j])
                 )
             evidence[i, u] = likelihood[u].max()
-            likelihood[u] = np.exp(likelihood[u] - evidence[i, u])
-        pi = _histogram(likelihood, base)
+            for j in range(J):
+                below = max(likelihood[u, j] - evidence[i, u], _MOST_BELOW)
+                together[j] += below
+                likelihood[u, j] = np.exp(below)
+        pi = _histogram(likelihood, together, base)
         for u in range(N):
             share = likelihood[u] * pi
             evidence[i, u] += np.log(share.sum())

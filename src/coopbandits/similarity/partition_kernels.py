@@ -17,6 +17,7 @@ functions: U_u and √δ_u are multiplied by σ_v/σ_u too.
 """
 
 import numpy as np
+from numba import njit
 
 from coopbandits.arrays import Array, IntArray
 
@@ -27,6 +28,60 @@ _RAREST, MOST_HYPOTHESES = 0.08, 100
 _RAREST_OF_SAMPLE = 0.002
 # A share of information counts as at least this.
 _LEAST_SHARE = 1e-6
+_TINY = 1e-300
+
+
+@njit(cache=True, error_model="numpy")
+def _equal(x, y):
+    """Tell whether two rows are the same; most differ early on."""
+    for u in range(len(x)):
+        if x[u] != y[u]:
+            return False
+    return True
+
+
+@njit(cache=True, error_model="numpy")
+def _hypotheses(labels, me, odds, facts, information, weights, point, members, own, likely):
+    """Collect which groups the asking agent may belong to; return how many hypotheses there are.
+
+    Args:
+        labels, me, odds, facts, information, weights: See `partition_kernels`.
+        point: (H,) made here: the point of the grid.
+        members: (H, N) made here: who is with the asking agent.
+        own: (H, N) made here: own parts, times how likely the hypothesis is.
+        likely: (H,) made here.
+    """
+    C, N = labels.shape
+    found = 0
+    for chain in range(C):
+        K, at, groups = int(facts[chain, 3]), int(facts[chain, 0]), labels[chain]
+        chances = np.exp(odds[chain, : K + 1] - odds[chain, : K + 1].max())
+        chances /= C * chances.sum()
+        _, b, c = weights[at]
+        told = np.zeros(K + 1)
+        for u in range(N):
+            told[K if u == me else groups[u]] += information[chain, u]
+        for k in range(K + 1):
+            if not C * chances[k] >= _RAREST_OF_SAMPLE:
+                continue
+            for u in range(N):
+                members[found, u] = u == me or groups[u] == k
+            same = 0
+            while same < found and not (
+                point[same] == at and _equal(members[same], members[found])
+            ):
+                same += 1
+            if same == found:
+                point[same], likely[same], own[same] = at, 0.0, 0.0
+                found += 1
+            likely[same] += chances[k]
+            for u in range(N):
+                if members[same, u]:
+                    own[same, u] += chances[k] * c
+                else:
+                    share = information[chain, u] / max(told[groups[u]], _TINY)
+                    own[same, u] += chances[k] * (b / max(share, _LEAST_SHARE) + c)
+    return found
 
 
 def partition_kernels(
@@ -46,31 +101,15 @@ def partition_kernels(
         weights: (·, 3) the grid of (a, b, c).
     """
     C, N = labels.shape
-    found: dict[bytes, tuple[int, Array]] = {}
-    delta: dict[bytes, Array] = {}
-    weight: dict[bytes, float] = {}
-    for chain in range(C):
-        K, point = int(facts[chain, 3]), int(facts[chain, 0])
-        chances = np.exp(odds[chain, : K + 1] - odds[chain, : K + 1].max())
-        if not np.isfinite(chances).all():
-            raise np.linalg.LinAlgError("the odds of groups are not finite")
-        chances /= C * chances.sum()
-        groups = labels[chain].copy()
-        groups[me] = K
-        told = np.bincount(groups, weights=information[chain], minlength=K + 1)[groups]
-        share = information[chain] / np.where(told > 0, told, 1.0)
-        _, b, c = weights[point]
-        others = b / np.maximum(share, _LEAST_SHARE) + c
-        for k in np.flatnonzero(C * chances >= _RAREST_OF_SAMPLE).tolist():
-            mine = groups == k
-            mine[me] = True
-            own = np.where(mine, c, others)
-            key = bytes([point]) + mine.tobytes()
-            if key not in found:
-                found[key], delta[key], weight[key] = (point, mine), np.zeros(N), 0.0
-            delta[key] += chances[k] * own
-            weight[key] += float(chances[k])
-    total = np.array(list(weight.values()))
+    if not np.isfinite(
+        np.where(np.arange(N + 1) <= facts[:, 3:4], odds, -np.inf).max(axis=1)
+    ).all():
+        raise np.linalg.LinAlgError("the odds of groups are not finite")
+    H = int(facts[:, 3].sum()) + C
+    point, members = np.empty(H, dtype=np.int64), np.empty((H, N), dtype=np.bool_)
+    own, total = np.empty((H, N)), np.empty(H)
+    H = _hypotheses(labels, me, odds, facts, information, weights, point, members, own, total)
+    total = total[:H]
     kept = np.flatnonzero(total >= min(_RAREST / C, total.max()))
     if len(kept) > MOST_HYPOTHESES:
         cut = (np.arange(MOST_HYPOTHESES) + 0.5) / MOST_HYPOTHESES * total[kept].sum()
@@ -79,11 +118,8 @@ def partition_kernels(
         likely = counts / MOST_HYPOTHESES
     else:
         likely = total[kept] / total[kept].sum()
-    points = np.array([point for point, _ in found.values()])[kept]
-    members = np.array([mine for _, mine in found.values()])[kept]
-    own_parts = np.array(list(delta.values()))[kept] / total[kept, None]
-    population, group, _ = weights[points].T
+    population, group, _ = weights[point[kept]].T
     U = np.empty((len(kept), N, 2))
     U[..., 0] = np.sqrt(population)[:, None]
-    U[..., 1] = np.sqrt(group)[:, None] * members
-    return U, own_parts, likely
+    U[..., 1] = np.sqrt(group)[:, None] * members[kept]
+    return U, own[kept] / total[kept, None], likely
