@@ -15,6 +15,8 @@ import coopbandits as cb
 from coopbandits.cli import main
 from coopbandits.fleet.client import Client, Retries
 from coopbandits.fleet.client.errors import UnavailableError
+from coopbandits.fleet.configuration import read_configuration
+from coopbandits.fleet.process import open_store
 from fleet.processes import children, eventually, fleet, is_alive, node
 
 POLICY = cb.EagerKernelUCB(
@@ -186,6 +188,60 @@ def test_backup_restore_and_replay(made, tmp_path):
         done = coop("node", "replay", "--config", path)
         assert done.returncode == 0, done.stderr
         assert "the same to the bit" in done.stdout
+
+
+def test_the_backup_of_another_node_is_refused_and_the_log_stays(made, tmp_path):
+    one, two = made.nodes["site-1"], made.nodes["site-2"]
+    for path in (one, two):
+        open_store(read_configuration(path, {})).close()
+    assert coop("node", "backup", "--config", one, tmp_path / "one").returncode == 0
+    before = {file: file.read_bytes() for file in folder_of(two).iterdir()}
+    done = coop("node", "restore", tmp_path / "one", "--config", two, "--overwrite")
+    assert done.returncode == 2
+    assert "is a backup of 'tests/site-1', and 'tests/site-2' is to be restored" in done.stderr
+    assert done.stdout == ""
+    assert {file: file.read_bytes() for file in folder_of(two).iterdir()} == before
+    # and a folder in which there is nothing yet stays so
+    shutil.rmtree(folder_of(two))
+    assert coop("node", "restore", tmp_path / "one", "--config", two).returncode == 2
+    assert not folder_of(two).exists()
+
+
+def test_a_log_of_another_node_is_a_matter_of_configuration(made):
+    one, two = made.nodes["site-1"], made.nodes["site-2"]
+    open_store(read_configuration(one, {})).close()
+    shutil.copytree(folder_of(one), folder_of(two))
+    for arguments in ([], ["replay"]):
+        done = coop("node", *arguments, "--config", two, "--set", "http.port=0")
+        assert done.returncode == 2
+        assert "holds the log of 'tests/site-1'" in done.stderr
+
+
+@pytest.mark.parametrize("place", [1, 2, 4], ids=["before", "between", "behind"])
+def test_a_folder_may_stand_before_or_behind_options(made, tmp_path, place):
+    path = made.nodes["site-1"]
+    open_store(read_configuration(path, {})).close()
+    words = ["backup", "--config", path, "--debug"]
+    words.insert(place, tmp_path / "copy")
+    if place == 2:
+        words = ["--config", path, "backup", tmp_path / "copy"]
+    done = coop("node", *words)
+    assert done.returncode == 0, done.stderr
+    assert f"{tmp_path / 'copy'}: whole" in done.stdout
+
+
+def test_a_folder_that_no_action_takes_is_refused(made, tmp_path):
+    path = made.nodes["site-1"]
+    for words in (["verify", tmp_path, "--config", path], ["verify", "--config", path, tmp_path]):
+        done = coop("node", *words)
+        assert done.returncode == 2
+        assert "`coop node verify` takes no folder" in done.stderr
+    done = coop("node", "backup", "--config", path)
+    assert done.returncode == 2
+    assert "needs the new folder of the backup" in done.stderr
+    with pytest.raises(SystemExit), redirect_stderr(StringIO()) as said:
+        main(["node", "backup", "--config", str(path), "one", "two"])
+    assert "unrecognized arguments: two" in said.getvalue() or "one two" in said.getvalue()
 
 
 def test_a_second_copy_of_a_node_ends_with_5(made, tmp_path):
