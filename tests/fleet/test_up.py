@@ -75,7 +75,7 @@ def test_a_node_that_is_killed_is_started_again_and_the_fleet_ends_with_its_comm
         assert eventually(lambda: not any(map(is_alive, everyone)))
 
 
-@pytest.mark.parametrize("fault", ["port", "log"])
+@pytest.mark.parametrize("fault", ["port", pytest.param("log", marks=pytest.mark.slow)])
 def test_a_fleet_is_greeted_without_a_node_that_cannot_start(tmp_path, fault):
     made = prepared(tmp_path / "fleet", topology=None, agents=2, port=free_port())
     configuration = read_configuration(made.nodes["site-1"], {})
@@ -98,6 +98,7 @@ def test_a_fleet_is_greeted_without_a_node_that_cannot_start(tmp_path, fault):
         assert fleet.end() == 0
 
 
+@pytest.mark.slow
 def test_a_fleet_of_which_no_node_can_start_ends_with_their_exit_code(tmp_path):
     made = prepared(tmp_path / "fleet", topology=None, agents=1, port=free_port())
     with (

@@ -31,6 +31,8 @@ from coopbandits.fleet.service_manager import ServiceManager
 from coopbandits.fleet.store.sqlite import SqliteStore
 
 _log = logging.getLogger("coopbandits.fleet")
+# What the node runs on, and speaks through its log.
+_OTHERS = ("uvicorn.error", "asyncio")
 # Seconds between two looks for the parent, where the node ends with it.
 _ORPHANED = 0.25
 
@@ -170,6 +172,10 @@ def _start_log(configuration: Configuration) -> None:
     name = configuration.settings.name
     form = f"%(asctime)s %(levelname)s {name.replace('%', '%%')} %(message)s"
     handler.setFormatter(logging.Formatter(form))
-    _log.handlers[:] = [handler]
-    _log.propagate = False
-    _log.setLevel(configuration.said.log_level.upper())
+    level = logging.getLevelName(configuration.said.log_level.upper())
+    # The server says at its own level of information what the node says itself.
+    others = max(level, logging.WARNING)
+    for log, least in ((_log, level), *((logging.getLogger(name), others) for name in _OTHERS)):
+        log.handlers[:] = [handler]
+        log.propagate = False
+        log.setLevel(least)
