@@ -17,7 +17,15 @@ from coopbandits.fleet.client import Client, Retries
 from coopbandits.fleet.configuration import read_configuration
 from coopbandits.fleet.local_fleet import prepared
 from coopbandits.fleet.process import open_store
-from fleet.processes import ENVIRONMENT, children, eventually, free_port, is_alive, running
+from fleet.processes import (
+    ENVIRONMENT,
+    children,
+    cpu_seconds,
+    eventually,
+    free_port,
+    is_alive,
+    running,
+)
 
 CONTEXTS = {"a": [1.0, 0.0, 0.0], "b": [0.0, 1.0, 0.0], "c": [0.0, 0.0, 1.0]}
 
@@ -55,6 +63,17 @@ def test_a_fleet_answers_its_own_curl_lines_and_goes_on_where_it_was(tmp_path):
         with Client(urls[0]) as one:
             assert one.status().decisions == 1
             assert one.event(event).reward == 1.0
+        assert fleet.end() == 0
+
+
+def test_five_nodes_are_ready_after_three_seconds_of_cpu(tmp_path):
+    """Of the command and its nodes together: so long it takes on one core that nobody shares."""
+    with up(tmp_path / "fleet", "--agents", "5", "--port", free_port()) as fleet:
+        greeted(fleet, 5)
+        nodes = children(fleet.pid)
+        took = sum(map(cpu_seconds, [fleet.pid, *nodes]))
+        assert len(nodes) == 5
+        assert took < 3.0
         assert fleet.end() == 0
 
 

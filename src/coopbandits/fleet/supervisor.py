@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from multiprocessing.connection import Connection, Pipe, wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -22,6 +23,9 @@ from coopbandits.fleet.configuration import read_configuration
 from coopbandits.fleet.process import exit_code, run
 from coopbandits.fleet.runtime import Node
 
+# Core loads these when it first needs them, which every node does before it is ready: loaded here,
+# they are loaded once.
+_LOADED = ("scipy.sparse", "scipy.sparse.csgraph")
 # Exit codes after which a node is not started again: there is something to be mended.
 _FINAL = (0, 2, 3, 4, 5)
 _DRAIN = 20.0
@@ -94,6 +98,8 @@ class Supervisor:
         self._all = [Supervised(name, path) for name, path in self.nodes.items()]
         told = False
         with _signals(self.stop):
+            for module in _LOADED:
+                import_module(module)
             gc.freeze()  # so that the children share what is loaded
             try:
                 while not self._stopping and any(one.code is None for one in self._all):
