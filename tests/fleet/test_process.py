@@ -1,6 +1,8 @@
 """A node as a process: signals, exit codes, and what it leaves behind."""
 
 import os
+import re
+import resource
 import shutil
 import signal
 import socket
@@ -14,7 +16,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.cli import main
 from coopbandits.fleet.client import Client, Retries
-from coopbandits.fleet.client.errors import UnavailableError
+from coopbandits.fleet.client.errors import ClientError, UnavailableError
 from coopbandits.fleet.configuration import read_configuration
 from coopbandits.fleet.process import open_store
 from fleet.processes import children, eventually, fleet, is_alive, node
@@ -48,6 +50,11 @@ def folder_of(path):
     return path.parent / "log"
 
 
+def listens(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
 def used(path, count=3):
     """Run a node for some decisions, each rewarded, and return its exit code."""
     with node(path) as one, Client(one.url()) as client:
@@ -61,8 +68,21 @@ def test_sigterm_answers_what_is_under_way_and_leaves_a_log_that_goes_on(made):
     with node(path) as one, Client(one.url()) as client:
         learner = eventually(lambda: children(one.pid))
         decided = client.decide(ACTIONS, event_id="first")
-        client.reward("first", 1.5)
-        assert one.end() == 0
+        port = int(one.url().rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=30.0) as asking:
+            data = b'{"value": 1.5}'
+            asking.sendall(
+                b"POST /v1/events/first/reward HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+                b"content-type: application/json\r\nexpect: 100-continue\r\n"
+                b"content-length: %d\r\n\r\n" % len(data)
+            )
+            assert asking.recv(1000).startswith(b"HTTP/1.1 100 ")
+            one.process.send_signal(signal.SIGTERM)
+            assert eventually(lambda: not listens(port))
+            assert one.process.poll() is None
+            asking.sendall(data)
+            assert asking.recv(1000).startswith(b"HTTP/1.1 204 ")
+        assert one.code() == 0
         assert eventually(lambda: not any(map(is_alive, learner)))
     with node(path) as one, Client(one.url()) as client:
         again = client.decide(ACTIONS, event_id="first")
@@ -127,6 +147,36 @@ def test_a_folder_that_another_process_holds_ends_with_3(made):
         assert done.returncode == 3
         assert "open in another process" in done.stderr
         assert one.end() == 0
+
+
+def test_a_disk_that_fails_ends_with_3_and_what_was_acknowledged_is_kept(made):
+    """The process may not let its log grow, which the system answers like a broken disk."""
+    path = made.nodes["site-1"]
+    with node(path) as one, Client(one.url(), retries=Retries(deadline=1.0)) as client:
+        replies = [client.decide(ACTIONS, event_id=f"e{number}") for number in range(3)]
+        most = (folder_of(path) / "log.sqlite-wal").stat().st_size
+        resource.prlimit(one.pid, resource.RLIMIT_FSIZE, (most, most))
+        with pytest.raises(UnavailableError):
+            client.decide(ACTIONS, event_id="lost")
+        assert one.code() == 3
+        assert "cannot be written any more" in one.said()
+    with node(path) as one, Client(one.url()) as client:
+        assert [client.decide(ACTIONS, event_id=reply.event_id) for reply in replies] == replies
+        with pytest.raises(ClientError, match="404"):
+            client.event("lost")
+        assert one.end() == 0
+
+
+def test_what_is_no_http_is_said_with_time_and_site(made):
+    with node(made.nodes["site-1"]) as one:
+        port = int(one.url().rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=30.0) as asking:
+            asking.sendall(b"HELO there\r\n\r\n")
+            assert asking.recv(1000).startswith(b"HTTP/1.1 400 ")
+        assert one.end() == 0
+        lines = [line for line in one.err.read_text().splitlines() if "Invalid HTTP" in line]
+        assert len(lines) == 1
+        assert re.match(r"20\d\d-.* WARNING site-1 Invalid HTTP request received\.", lines[0])
 
 
 def test_a_damaged_log_ends_with_4_and_verify_says_where(made):
