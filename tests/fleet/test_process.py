@@ -16,8 +16,10 @@ import pytest
 import coopbandits as cb
 from coopbandits.cli import main
 from coopbandits.fleet.client import Client, Retries
-from coopbandits.fleet.client.errors import ClientError, UnavailableError
+from coopbandits.fleet.client.errors import UnavailableError
 from coopbandits.fleet.configuration import read_configuration
+from coopbandits.fleet.core.opening import opened
+from coopbandits.fleet.face import RefusedError
 from coopbandits.fleet.process import open_store
 from fleet.processes import children, eventually, fleet, is_alive, node
 
@@ -160,13 +162,18 @@ def test_a_disk_that_fails_ends_with_3_and_what_was_acknowledged_is_kept(made):
             client.decide(ACTIONS, event_id="lost")
         assert one.code() == 3
         assert "cannot be written any more" in one.said()
-    with node(path) as one, Client(one.url()) as client:
-        assert [client.decide(ACTIONS, event_id=reply.event_id) for reply in replies] == replies
-        with pytest.raises(ClientError, match="404"):
-            client.event("lost")
-        assert one.end() == 0
+    configuration = read_configuration(path, {})
+    store = open_store(configuration)
+    events = opened(configuration.settings, configuration.keys, store).events
+    store.close()
+    assert [events.find(reply.event_id).action for reply in replies] == [
+        reply.action for reply in replies
+    ]
+    with pytest.raises(RefusedError, match="there is no event lost"):
+        events.find("lost")
 
 
+@pytest.mark.slow
 def test_what_is_no_http_is_said_with_time_and_site(made):
     with node(made.nodes["site-1"]) as one:
         port = int(one.url().rpartition(":")[2])
