@@ -325,6 +325,27 @@ def test_a_short_soak_loses_nothing(tmp_path):
     assert all(node["acknowledged"] > 20 for node in nodes.values())
 
 
+def test_a_soak_fails_on_whatever_must_not_be(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import soak  # noqa: PLC0415
+
+    def report(minutes=60.0, held=True, code=0, **changes):
+        whole = {"lost, or not as sent": 0, "never sent": 0, "open and unknown": 0, "growth": 1.05}
+        return {
+            "minutes": minutes, "records are held everywhere": held, "exit code of coop up": code,
+            "nodes": {"a": whole, "b": whole | changes},
+        }  # fmt: skip
+
+    assert soak.faults(report()) == []
+    assert soak.faults(report(growth=1.06)) == ["b: memory grew by 6.0%"]
+    assert soak.faults(report(minutes=10.0, growth=1.06)) == ["b: memory grew by 6.0%"]
+    assert soak.faults(report(minutes=0.1, growth=1.06)) == []
+    for kind in ("lost, or not as sent", "never sent", "open and unknown"):
+        assert soak.faults(report(**{kind: 2})) == [f"b: 2 events {kind}"]
+    assert soak.faults(report(held=False)) == ["not all records are held everywhere"]
+    assert soak.faults(report(code=3)) == ["coop up ended with 3"]
+
+
 def test_memory_is_flat_if_all_tenths_after_the_first_are_alike(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks import soak  # noqa: PLC0415

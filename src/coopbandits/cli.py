@@ -170,12 +170,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _read(coop: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the arguments; KEY=VALUE may stand after options, which argparse does not know."""
+    """Read the arguments; what argparse expects before options may stand behind them, too."""
     options, rest = coop.parse_known_args(arguments)
-    if rest and (options.command != "run" or any(word.startswith("-") for word in rest)):
-        coop.error(f"unrecognized arguments: {' '.join(rest)}")
-    if rest:
+    words = [word for word in rest if not word.startswith("-")]
+    if not rest:
+        return options
+    if rest == words and options.command == "run":
         options.overrides += rest
+    elif rest == words[:1] and options.command == "node" and options.folder is None:
+        options.folder = rest[0]
+    else:
+        coop.error(f"unrecognized arguments: {' '.join(rest)}")
     return options
 
 

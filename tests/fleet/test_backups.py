@@ -48,6 +48,10 @@ class Running:
     async def stop(self, name):
         await self.nodes.pop(name).stop()
 
+    def restore(self, backup, name):
+        source, target = self.folder / backup, self.folder / name
+        return restore(source, target, identity=name, overwrite=True)
+
     async def settle(self):
         """Let what is on its way arrive, until nothing happens any more."""
         for quiet in count():
@@ -140,7 +144,7 @@ def test_a_backup_that_is_restored_goes_on_in_a_new_epoch_and_gets_back_what_it_
         lost = await fleet.play("a", 4)
         await fleet.pass_time()
         await fleet.stop("a")
-        assert restore(fleet.folder / "backup", fleet.folder / "a", overwrite=True).restored
+        assert fleet.restore("backup", "a").restored
         node = await fleet.start("a")
         assert node._restored
         await fleet.pass_time()
@@ -151,7 +155,7 @@ def test_a_backup_that_is_restored_goes_on_in_a_new_epoch_and_gets_back_what_it_
         assert node.core.agent.known == 12
         # and again, from the same backup: another epoch, and all is got back
         await fleet.stop("a")
-        restore(fleet.folder / "backup", fleet.folder / "a", overwrite=True)
+        fleet.restore("backup", "a")
         node = await fleet.start("a")
         await fleet.pass_time()
         await fleet.play("a", 2)
@@ -180,7 +184,7 @@ def test_rewards_of_events_that_a_restored_log_still_awaits_are_those_that_were_
         await fleet.nodes["a"].ask(Reward(reply.event_id, 0.75))
         await fleet.pass_time()
         await fleet.stop("a")
-        restore(fleet.folder / "backup", fleet.folder / "a", overwrite=True)
+        fleet.restore("backup", "a")
         node = await fleet.start("a")
         assert node.event(reply.event_id).state == "open"
         await fleet.pass_time()

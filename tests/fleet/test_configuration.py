@@ -102,6 +102,20 @@ BAD = {
     "a sum without a time": ({}, ["rewards.rule=sum"], r"needs rewards\.wait"),
     "all for control": ({}, ["control=1"], r"control: expected `float` < 1"),
     "no share": ({}, ["explore=-0.1"], r"explore: expected `float` >= 0"),
+    "events for ever": ({}, ["events.ttl=inf"], r"events\.ttl: expected `float` <= 1"),
+    "a wait for ever": ({}, ["rewards.wait=inf"], r"rewards\.wait: expected `float` <= 1"),
+    "no learning": ({}, ["learning.pace=inf"], r"learning\.pace: expected `float` <= 1"),
+    "no end": ({}, ["http.drain=inf"], r"http\.drain: expected `float` <= 1"),
+    "no number of seconds": ({}, ["events.ttl=nan"], r"events\.ttl: expected `float` > 0"),
+    "a default that is no number": (
+        {},
+        ["rewards.wait=1", "rewards.default=inf"],
+        r"rewards\.default",
+    ),
+    "a seed below 0": ({}, ["seed=-1"], r"seed: expected `int` >= 0"),
+    "a seed above all": ({}, ["seed=9223372036854775808"], r"seed: expected `int` <= 9223"),
+    "no room for a log": ({}, ["log.most_bytes=5"], r"log\.most_bytes: expected `int` >= 1000000"),
+    "too many events": ({}, ["events.most=1" + 20 * "0"], r"events\.most: expected `int` <= 1"),
 }
 
 
@@ -204,6 +218,14 @@ REFUSED = {
     "an edge to nobody": (lambda text: text.replace('[["north"', '[["nrth"'), "nrth"),
     "no sites": (lambda text: text.replace('["north", "centre", "south/east"]', "[]"), "and sites"),
     "an unknown key": (lambda text: text + "gamma = 2\n", "gamma is no setting"),
+    "a name for a terminal": (
+        lambda text: text.replace('"north"', '"no\\u001brth"'),
+        r"a site is called 'no\\x1brth'; names are of printable characters",
+    ),
+    "a name of two lines": (
+        lambda text: text.replace('"shops"', '"sh\\nops"'),
+        r"the fleet is called 'sh\\nops'",
+    ),
 }  # fmt: skip
 
 
@@ -260,6 +282,42 @@ def test_what_is_no_endpoint_is_refused(fleet, folder, path, endpoint):
     file.write_text(file.read_text().replace(fleet.topology.links["site-1"], endpoint))
     with pytest.raises(ParameterError, match="expected an endpoint such as"):
         read_configuration(path, {})
+
+
+@pytest.mark.parametrize(
+    ("sites", "complaint"),
+    [
+        ("[sites.a]\nlnks = 'x'", r"sites\.a\.lnks is no setting; did you mean links\?"),
+        ("[sites.a]\nlinks = 3", r"sites\.?.*: expected `str \| null`"),
+        ("[sites]\na = 3", r"sites\.a: expected a table with links, public_key, got 3"),
+        ('[sites]\n"a\\u001b" = {l = 1}', r"sites\.'a\\x1b'\.l is no setting"),
+        ("[sites.a]\nlinks = 'tcp/127.0.0.1:7001'\n[sites.b]\nlinks = 'tcp/127.0.0.1:7001'",
+         r"sites\.a and sites\.b have the same links, 'tcp/127\.0\.0\.1:7001'"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_site_is_named(topology, sites, complaint):
+    topology.write_text(f"fleet = 'x'\npolicy = 'policy.toml'\nedges = []\n{sites}\n")
+    with pytest.raises(ParameterError, match=complaint):
+        Topology.read(topology)
+
+
+def test_a_file_that_is_nested_too_deeply_is_refused(path):
+    path.write_text(f"name = {'[' * 100_000}{']' * 100_000}\n")
+    with pytest.raises(ParameterError, match="nested too deeply"):
+        read_configuration(path, {})
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["events.ttl", "rewards.wait", "learning.pace", "http.drain", "events.most", "seed",
+     "log.most_bytes", "log.snapshot_every", "log.keep_entries", "http.body_limit"],
+)  # fmt: skip
+def test_no_setting_is_without_bounds(path, key):
+    found = read_configuration(path, {}, ["events.ttl=100", "rewards.wait=10"])
+    assert found.settings.rewards.ttl == 100
+    for value in ("inf", "-inf", "nan", "1e400", "-1", "9" * 30):
+        with pytest.raises(InputError, match=rf"{key}: (expected|number out of range)"):
+            read_configuration(path, {}, [f"{key}={value}"])
 
 
 def test_a_key_of_another_node_is_refused(fleet, path):

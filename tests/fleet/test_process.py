@@ -1,6 +1,8 @@
 """A node as a process: signals, exit codes, and what it leaves behind."""
 
 import os
+import re
+import resource
 import shutil
 import signal
 import socket
@@ -15,6 +17,10 @@ import coopbandits as cb
 from coopbandits.cli import main
 from coopbandits.fleet.client import Client, Retries
 from coopbandits.fleet.client.errors import UnavailableError
+from coopbandits.fleet.configuration import read_configuration
+from coopbandits.fleet.core.opening import opened
+from coopbandits.fleet.face import RefusedError
+from coopbandits.fleet.process import open_store
 from fleet.processes import children, eventually, fleet, is_alive, node
 
 POLICY = cb.EagerKernelUCB(
@@ -46,6 +52,11 @@ def folder_of(path):
     return path.parent / "log"
 
 
+def listens(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
 def used(path, count=3):
     """Run a node for some decisions, each rewarded, and return its exit code."""
     with node(path) as one, Client(one.url()) as client:
@@ -59,8 +70,21 @@ def test_sigterm_answers_what_is_under_way_and_leaves_a_log_that_goes_on(made):
     with node(path) as one, Client(one.url()) as client:
         learner = eventually(lambda: children(one.pid))
         decided = client.decide(ACTIONS, event_id="first")
-        client.reward("first", 1.5)
-        assert one.end() == 0
+        port = int(one.url().rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=30.0) as asking:
+            data = b'{"value": 1.5}'
+            asking.sendall(
+                b"POST /v1/events/first/reward HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+                b"content-type: application/json\r\nexpect: 100-continue\r\n"
+                b"content-length: %d\r\n\r\n" % len(data)
+            )
+            assert asking.recv(1000).startswith(b"HTTP/1.1 100 ")
+            one.process.send_signal(signal.SIGTERM)
+            assert eventually(lambda: not listens(port))
+            assert one.process.poll() is None
+            asking.sendall(data)
+            assert asking.recv(1000).startswith(b"HTTP/1.1 204 ")
+        assert one.code() == 0
         assert eventually(lambda: not any(map(is_alive, learner)))
     with node(path) as one, Client(one.url()) as client:
         again = client.decide(ACTIONS, event_id="first")
@@ -127,6 +151,41 @@ def test_a_folder_that_another_process_holds_ends_with_3(made):
         assert one.end() == 0
 
 
+def test_a_disk_that_fails_ends_with_3_and_what_was_acknowledged_is_kept(made):
+    """The process may not let its log grow, which the system answers like a broken disk."""
+    path = made.nodes["site-1"]
+    with node(path) as one, Client(one.url(), retries=Retries(deadline=1.0)) as client:
+        replies = [client.decide(ACTIONS, event_id=f"e{number}") for number in range(3)]
+        most = (folder_of(path) / "log.sqlite-wal").stat().st_size
+        resource.prlimit(one.pid, resource.RLIMIT_FSIZE, (most, most))
+        with pytest.raises(UnavailableError):
+            client.decide(ACTIONS, event_id="lost")
+        assert one.code() == 3
+        assert "cannot be written any more" in one.said()
+    configuration = read_configuration(path, {})
+    store = open_store(configuration)
+    events = opened(configuration.settings, configuration.keys, store).events
+    store.close()
+    assert [events.find(reply.event_id).action for reply in replies] == [
+        reply.action for reply in replies
+    ]
+    with pytest.raises(RefusedError, match="there is no event lost"):
+        events.find("lost")
+
+
+@pytest.mark.slow
+def test_what_is_no_http_is_said_with_time_and_site(made):
+    with node(made.nodes["site-1"]) as one:
+        port = int(one.url().rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=30.0) as asking:
+            asking.sendall(b"HELO there\r\n\r\n")
+            assert asking.recv(1000).startswith(b"HTTP/1.1 400 ")
+        assert one.end() == 0
+        lines = [line for line in one.err.read_text().splitlines() if "Invalid HTTP" in line]
+        assert len(lines) == 1
+        assert re.match(r"20\d\d-.* WARNING site-1 Invalid HTTP request received\.", lines[0])
+
+
 def test_a_damaged_log_ends_with_4_and_verify_says_where(made):
     path = made.nodes["site-1"]
     assert used(path) == 0
@@ -186,6 +245,60 @@ def test_backup_restore_and_replay(made, tmp_path):
         done = coop("node", "replay", "--config", path)
         assert done.returncode == 0, done.stderr
         assert "the same to the bit" in done.stdout
+
+
+def test_the_backup_of_another_node_is_refused_and_the_log_stays(made, tmp_path):
+    one, two = made.nodes["site-1"], made.nodes["site-2"]
+    for path in (one, two):
+        open_store(read_configuration(path, {})).close()
+    assert coop("node", "backup", "--config", one, tmp_path / "one").returncode == 0
+    before = {file: file.read_bytes() for file in folder_of(two).iterdir()}
+    done = coop("node", "restore", tmp_path / "one", "--config", two, "--overwrite")
+    assert done.returncode == 2
+    assert "is a backup of 'tests/site-1', and 'tests/site-2' is to be restored" in done.stderr
+    assert done.stdout == ""
+    assert {file: file.read_bytes() for file in folder_of(two).iterdir()} == before
+    # and a folder in which there is nothing yet stays so
+    shutil.rmtree(folder_of(two))
+    assert coop("node", "restore", tmp_path / "one", "--config", two).returncode == 2
+    assert not folder_of(two).exists()
+
+
+def test_a_log_of_another_node_is_a_matter_of_configuration(made):
+    one, two = made.nodes["site-1"], made.nodes["site-2"]
+    open_store(read_configuration(one, {})).close()
+    shutil.copytree(folder_of(one), folder_of(two))
+    for arguments in ([], ["replay"]):
+        done = coop("node", *arguments, "--config", two, "--set", "http.port=0")
+        assert done.returncode == 2
+        assert "holds the log of 'tests/site-1'" in done.stderr
+
+
+@pytest.mark.parametrize("place", [1, 2, 4], ids=["before", "between", "behind"])
+def test_a_folder_may_stand_before_or_behind_options(made, tmp_path, place):
+    path = made.nodes["site-1"]
+    open_store(read_configuration(path, {})).close()
+    words = ["backup", "--config", path, "--debug"]
+    words.insert(place, tmp_path / "copy")
+    if place == 2:
+        words = ["--config", path, "backup", tmp_path / "copy"]
+    done = coop("node", *words)
+    assert done.returncode == 0, done.stderr
+    assert f"{tmp_path / 'copy'}: whole" in done.stdout
+
+
+def test_a_folder_that_no_action_takes_is_refused(made, tmp_path):
+    path = made.nodes["site-1"]
+    for words in (["verify", tmp_path, "--config", path], ["verify", "--config", path, tmp_path]):
+        done = coop("node", *words)
+        assert done.returncode == 2
+        assert "`coop node verify` takes no folder" in done.stderr
+    done = coop("node", "backup", "--config", path)
+    assert done.returncode == 2
+    assert "needs the new folder of the backup" in done.stderr
+    with pytest.raises(SystemExit), redirect_stderr(StringIO()) as said:
+        main(["node", "backup", "--config", str(path), "one", "two"])
+    assert "unrecognized arguments: two" in said.getvalue() or "one two" in said.getvalue()
 
 
 def test_a_second_copy_of_a_node_ends_with_5(made, tmp_path):

@@ -4,15 +4,28 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
+from contextlib import ExitStack
 from itertools import chain
 
 import pytest
 
 from coopbandits.cli import main
 from coopbandits.fleet.client import Client, Retries
-from fleet.processes import ENVIRONMENT, children, eventually, free_port, is_alive, running
+from coopbandits.fleet.configuration import read_configuration
+from coopbandits.fleet.local_fleet import prepared
+from coopbandits.fleet.process import open_store
+from fleet.processes import (
+    ENVIRONMENT,
+    children,
+    cpu_seconds,
+    eventually,
+    free_port,
+    is_alive,
+    running,
+)
 
 CONTEXTS = {"a": [1.0, 0.0, 0.0], "b": [0.0, 1.0, 0.0], "c": [0.0, 0.0, 1.0]}
 
@@ -53,6 +66,17 @@ def test_a_fleet_answers_its_own_curl_lines_and_goes_on_where_it_was(tmp_path):
         assert fleet.end() == 0
 
 
+def test_five_nodes_are_ready_after_three_seconds_of_cpu(tmp_path):
+    """Of the command and its nodes together: so long it takes on one core that nobody shares."""
+    with up(tmp_path / "fleet", "--agents", "5", "--port", free_port()) as fleet:
+        greeted(fleet, 5)
+        nodes = children(fleet.pid)
+        took = sum(map(cpu_seconds, [fleet.pid, *nodes]))
+        assert len(nodes) == 5
+        assert took < 3.0
+        assert fleet.end() == 0
+
+
 def test_a_node_that_is_killed_is_started_again_and_the_fleet_ends_with_its_command(tmp_path):
     with up(tmp_path / "fleet", "--agents", "2", "--port", free_port()) as fleet:
         urls = greeted(fleet, 2)
@@ -68,6 +92,59 @@ def test_a_node_that_is_killed_is_started_again_and_the_fleet_ends_with_its_comm
         assert len(everyone) == 4  # two nodes, and a learner each
         fleet.end(signal.SIGKILL)
         assert eventually(lambda: not any(map(is_alive, everyone)))
+
+
+@pytest.mark.parametrize("fault", ["port", pytest.param("log", marks=pytest.mark.slow)])
+def test_a_fleet_is_greeted_without_a_node_that_cannot_start(tmp_path, fault):
+    made = prepared(tmp_path / "fleet", topology=None, agents=2, port=free_port())
+    configuration = read_configuration(made.nodes["site-1"], {})
+    with ExitStack() as held:
+        if fault == "port":
+            port = configuration.said.http.port
+            held.enter_context(socket.create_server(("127.0.0.1", port)))
+        else:
+            open_store(configuration).close()
+            (configuration.folder / "mark").unlink()
+            (configuration.folder / "log.sqlite").write_bytes(b"no log" * 1000)
+        fleet = held.enter_context(up(tmp_path / "fleet", "--demo"))
+        [url] = greeted(fleet, 1)
+        assert "1 of 2 nodes" in fleet.said()
+        assert re.search(r"site-1 +DOWN", fleet.said())
+        assert f"node site-1 ended with exit code {2 if fault == 'port' else 4}" in fleet.said()
+        with Client(url) as client:
+            assert client.status().node == "site-2"
+            assert eventually(lambda: client.status().decisions > 0)  # of the demo
+        assert fleet.end() == 0
+
+
+@pytest.mark.slow
+def test_a_fleet_of_which_no_node_can_start_ends_with_their_exit_code(tmp_path):
+    made = prepared(tmp_path / "fleet", topology=None, agents=1, port=free_port())
+    with (
+        socket.create_server(
+            ("127.0.0.1", read_configuration(made.nodes["site-1"], {}).said.http.port)
+        ),
+        up(tmp_path / "fleet") as fleet,
+    ):
+        assert fleet.code() == 2
+        assert "choose an address of this machine" in fleet.said()
+        assert "Ctrl-C" not in fleet.said()
+
+
+@pytest.mark.parametrize("name", ["NAME", "TOPOLOGY", "FOLDER", "KEY", "HTTP_PORT"])
+def test_variables_that_hold_for_one_node_are_refused(tmp_path, capsys, monkeypatch, name):
+    monkeypatch.setenv(f"COOP_{name}", "7800")
+    assert main(["up", "--out", str(tmp_path / "fleet")]) == 2
+    assert f"COOP_{name}, which would hold for every node" in capsys.readouterr().err
+    assert not (tmp_path / "fleet").exists()
+
+
+def test_a_setting_that_is_wrong_is_said_once_and_nothing_starts(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COOP_MODE", "maybe")
+    assert main(["up", "--agents", "3", "--out", str(tmp_path / "fleet")]) == 2
+    said = capsys.readouterr()
+    assert (said.out, len(said.err.splitlines())) == ("", 1)
+    assert "invalid enum value 'maybe'" in said.err
 
 
 def test_the_demo_sends_traffic_and_the_page_is_there(tmp_path):

@@ -138,12 +138,22 @@ class Arm(Struct, frozen=True):
 
 
 class Rewards(Struct, frozen=True):
-    """Rewards of the learner's events beside the control group's, and their difference."""
+    """Rewards by who decided.
+
+    Attributes:
+        learner: Of events that the learner decided.
+        control: Of the control group's.
+        difference: Of the two means.
+        half_width: Half of the difference's 95% interval.
+        baseline: Of events that an outside or a fixed policy decided, in mode "apprentice" or
+            "off".
+    """
 
     learner: Arm
     control: Arm
     difference: float | None
     half_width: float | None
+    baseline: Arm = Arm(0, None, None)
 
 
 class StatusReply(Struct, frozen=True):
@@ -167,7 +177,7 @@ class StatusReply(Struct, frozen=True):
         adoptions: How often new beliefs were adopted.
         learning: Whether a task is running.
         adopted_at: When beliefs were last adopted; null for never.
-        rewards: Of learner and control group.
+        rewards: Of learner, control group and baseline.
         agreement: In mode "apprentice": the share of decisions in which the node would have done
             the same.
         position: How many entries its log has had.
@@ -175,6 +185,7 @@ class StatusReply(Struct, frozen=True):
         disk_bytes: What log and index take.
         refused: How many messages were refused, by reason.
         quarantined: Origins of which two records contradict each other.
+        control_share: The share of events that goes to the control group, in mode "online".
     """
 
     fleet: str
@@ -201,6 +212,7 @@ class StatusReply(Struct, frozen=True):
     disk_bytes: int
     refused: dict[str, int]
     quarantined: list[str]
+    control_share: float = 0.0
 
 
 class Peer(Struct, frozen=True):

@@ -32,8 +32,10 @@ from coopbandits.fleet.topology import Topology, check_loopback
 
 Level = Literal["debug", "info", "warning", "error"]
 Port = Annotated[int, Meta(ge=0, le=65535)]
-Count = Annotated[int, Meta(ge=1)]
-Positive = Annotated[float, Meta(gt=0)]
+Count = Annotated[int, Meta(ge=1, le=10**12)]
+Seconds = Annotated[float, Meta(gt=0, le=1e9)]
+# Even an empty log takes a tenth of that.
+LogBytes = Annotated[int, Meta(ge=1_000_000, le=10**15)]
 Share = Annotated[float, Meta(ge=0, lt=1)]
 
 
@@ -50,28 +52,28 @@ class Http(Struct, frozen=True):
     host: str = "127.0.0.1"
     port: Port = 7800
     body_limit: Count = 1_000_000
-    drain: Positive = 10.0
+    drain: Seconds = 10.0
 
 
 class Rewards(Struct, frozen=True):
     """Which rewards count, and when (`RewardRules`)."""
 
     rule: Rule = "first"
-    wait: Positive | None = None
+    wait: Seconds | None = None
     default: float | None = None
 
 
 class Events(Struct, frozen=True):
     """How long, and how many events are known."""
 
-    ttl: Positive = 24 * 3600.0
-    most: Annotated[int, Meta(ge=10)] = 100_000
+    ttl: Seconds = 24 * 3600.0
+    most: Annotated[int, Meta(ge=10, le=10**9)] = 100_000
 
 
 class Learning(Struct, frozen=True):
     """How often a node learns: `pace` seconds between two tasks at the least."""
 
-    pace: Positive = 0.2
+    pace: Seconds = 0.2
 
 
 class Log(Struct, frozen=True):
@@ -85,7 +87,7 @@ class Log(Struct, frozen=True):
             nodes of a fleet.
     """
 
-    most_bytes: Count | None = None
+    most_bytes: LogBytes | None = None
     snapshot_every: Count = 5_000
     keep_entries: Count = 1_000_000
     checkpoint_every: Count = 10_000
@@ -98,7 +100,7 @@ class NodeFile(Struct, frozen=True):
     topology: str
     folder: str
     key: str
-    seed: int = 0
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     mode: Mode = "online"
     control: Share = 0.0
     explore: Share = 0.0
@@ -128,6 +130,11 @@ class Configuration(Struct, frozen=True):
     keys: Ed25519Keys
     listen: str
     peers: dict[str, str]
+
+    @property
+    def identity(self) -> str:
+        """Whose log a node's is: fleet and site."""
+        return f"{self.settings.fleet}/{self.settings.name}"
 
 
 def read_configuration(

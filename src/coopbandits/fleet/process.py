@@ -3,7 +3,7 @@
 | exit code | why |
 |---|---|
 | 0 | it was told to stop (SIGTERM, SIGINT): requests were answered, and all is on disk |
-| 2 | the configuration |
+| 2 | the configuration, or a log that is another node's or a newer release's |
 | 3 | the disk: the log cannot be read, or made durable |
 | 4 | the log is damaged |
 | 5 | a fork: another copy of the node writes, or its log was replaced by an older one |
@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 from typing import Literal
 
-from coopbandits.errors import CoopBanditsError, StateError
+from coopbandits.errors import CoopBanditsError
 from coopbandits.fleet.configuration import Configuration
 from coopbandits.fleet.core.actions import CONFIGURATION, DAMAGED, DISK
 from coopbandits.fleet.http.app import make_app
@@ -31,6 +31,8 @@ from coopbandits.fleet.service_manager import ServiceManager
 from coopbandits.fleet.store.sqlite import SqliteStore
 
 _log = logging.getLogger("coopbandits.fleet")
+# What the node runs on, and speaks through its log.
+_OTHERS = ("uvicorn.error", "asyncio")
 # Seconds between two looks for the parent, where the node ends with it.
 _ORPHANED = 0.25
 
@@ -39,14 +41,14 @@ def open_store(configuration: Configuration) -> SqliteStore:
     """Open a node's log."""
     return SqliteStore(
         configuration.folder,
-        identity=f"{configuration.settings.fleet}/{configuration.settings.name}",
+        identity=configuration.identity,
         most_bytes=configuration.said.log.most_bytes,
     )
 
 
 def exit_code(error: CoopBanditsError) -> int:
     """Return with which code a node ends that cannot start."""
-    if isinstance(error, DamageError | StateError):
+    if isinstance(error, DamageError):
         return DAMAGED
     return DISK if isinstance(error, StoreError) else CONFIGURATION
 
@@ -170,6 +172,10 @@ def _start_log(configuration: Configuration) -> None:
     name = configuration.settings.name
     form = f"%(asctime)s %(levelname)s {name.replace('%', '%%')} %(message)s"
     handler.setFormatter(logging.Formatter(form))
-    _log.handlers[:] = [handler]
-    _log.propagate = False
-    _log.setLevel(configuration.said.log_level.upper())
+    level = logging.getLevelName(configuration.said.log_level.upper())
+    # The server says at its own level of information what the node says itself.
+    others = max(level, logging.WARNING)
+    for log, least in ((_log, level), *((logging.getLogger(name), others) for name in _OTHERS)):
+        log.handlers[:] = [handler]
+        log.propagate = False
+        log.setLevel(least)

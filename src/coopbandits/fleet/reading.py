@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec.inspect import StructType, type_info
+from msgspec.inspect import DictType, StructType, UnionType, type_info
 
+from coopbandits.arrays import short
 from coopbandits.errors import ParameterError
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -25,6 +26,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ParameterError(f"cannot read {path}: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParameterError(f"{path} is no TOML: {error}") from error
+    except RecursionError as error:
+        raise ParameterError(
+            f"{path}: its tables or lists are nested too deeply; settings have two levels"
+        ) from error
 
 
 def converted(kind: type[T], table: Mapping[str, Any], place: str) -> T:
@@ -35,7 +40,9 @@ def converted(kind: type[T], table: Mapping[str, Any], place: str) -> T:
         table: What was read. A text may stand for a number or a flag, as in an environment.
         place: Where it stands, for errors.
     """
-    _refuse_unknown(kind, table, place, ())
+    info = type_info(kind)
+    assert isinstance(info, StructType)
+    _refuse_unknown(info, table, place, ())
     try:
         return msgspec.convert(table, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -97,21 +104,46 @@ def _put(table: dict[str, Any], path: tuple[str, ...], value: str) -> None:
 
 
 def _refuse_unknown(
-    kind: type[msgspec.Struct], table: Mapping[str, Any], place: str, before: tuple[str, ...]
+    kind: StructType, table: Mapping[str, Any], place: str, before: tuple[str, ...]
 ) -> None:
-    info = type_info(kind)
-    assert isinstance(info, StructType)
-    fields = {field.encode_name: field.type for field in info.fields}
+    fields = {field.encode_name: field.type for field in kind.fields}
     for key, value in table.items():
-        path = ".".join((*before, key))
+        path = (*before, key)
         if key not in fields:
             raise ParameterError(
-                f"{place}: {path} is no setting{_instead(key, fields)}; the settings here are "
-                f"{', '.join(fields)}"
+                f"{place}: {_shown(path)} is no setting{_instead(key, fields)}; the settings here "
+                f"are {', '.join(fields)}"
             )
         inner = fields[key]
-        if isinstance(inner, StructType) and isinstance(value, Mapping):
-            _refuse_unknown(inner.cls, value, place, (*before, key))
+        for form in inner.types if isinstance(inner, UnionType) else (inner,):
+            if isinstance(form, StructType) and isinstance(value, Mapping):
+                _refuse_unknown(form, value, place, path)
+            elif isinstance(form, DictType) and isinstance(value, Mapping):
+                _refuse_unknown_in_each(form.value_type, value, place, path)
+
+
+def _refuse_unknown_in_each(
+    kind: object, tables: Mapping[str, Any], place: str, before: tuple[str, ...]
+) -> None:
+    """Look into tables that stand under names of the user's own."""
+    assert isinstance(kind, StructType)
+    for name, table in tables.items():
+        path = (*before, name)
+        if not isinstance(table, Mapping):
+            raise ParameterError(
+                f"{place}: {_shown(path)}: expected a table with {', '.join(_names(kind))}, got "
+                f"{short(table)}"
+            )
+        _refuse_unknown(kind, table, place, path)
+
+
+def _names(kind: StructType) -> list[str]:
+    return [field.encode_name for field in kind.fields]
+
+
+def _shown(path: tuple[str, ...]) -> str:
+    """Return the path of a key; one that no terminal should be sent as it is, escaped."""
+    return ".".join(key if key.isprintable() else repr(key) for key in path)
 
 
 def _instead(name: str, known: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from multiprocessing.connection import Connection, Pipe, wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -22,6 +23,9 @@ from coopbandits.fleet.configuration import read_configuration
 from coopbandits.fleet.process import exit_code, run
 from coopbandits.fleet.runtime import Node
 
+# Core loads these when it first needs them, which every node does before it is ready: loaded here,
+# they are loaded once.
+_LOADED = ("scipy.sparse", "scipy.sparse.csgraph")
 # Exit codes after which a node is not started again: there is something to be mended.
 _FINAL = (0, 2, 3, 4, 5)
 _DRAIN = 20.0
@@ -63,6 +67,11 @@ class Supervised:
     again: float = 0.0
     code: int | None = None
 
+    @property
+    def settled(self) -> bool:
+        """Whether its first start has come to something."""
+        return self.ready is not None or self.code is not None or self.failures > 0
+
 
 @dataclass(slots=True)
 class Supervisor:
@@ -79,24 +88,27 @@ class Supervisor:
     _others: list[ForkProcess] = field(default_factory=list)
     _stopping: bool = False
 
-    def run(self, on_ready: Callable[[dict[str, Ready], Callable[[], None]], None]) -> int:
+    def run(self, on_ready: Callable[[dict[str, Ready]], None]) -> int:
         """Run all nodes; return 0 if they were told to stop, else the exit code of one that failed.
 
         Args:
-            on_ready: Is told once all take requests, with a function that stops them.
+            on_ready: Is told which take requests, once each does, has ended for good, or has
+                failed to start; not if none does.
         """
         self._all = [Supervised(name, path) for name, path in self.nodes.items()]
         told = False
         with _signals(self.stop):
+            for module in _LOADED:
+                import_module(module)
             gc.freeze()  # so that the children share what is loaded
             try:
                 while not self._stopping and any(one.code is None for one in self._all):
                     self._start_due()
                     self._look()
                     ready = {one.name: one.ready for one in self._all if one.ready is not None}
-                    if not told and len(ready) == len(self._all):
+                    if not told and ready and all(one.settled for one in self._all):
                         told = True
-                        on_ready(ready, self.stop)
+                        on_ready(ready)
             finally:
                 self._end()
         return 0 if self._stopping else max(one.code or 0 for one in self._all)

@@ -75,6 +75,11 @@ class Topology:
             raise ParameterError(f"{path}: a site stands twice in sites; each has its own name")
         if not said.fleet.strip() or not sites:
             raise ParameterError(f"{path}: a fleet needs a name that is not blank, and sites")
+        for what, name in (("the fleet", said.fleet), *(("a site", name) for name in sites)):
+            if not name.isprintable():
+                raise ParameterError(
+                    f"{path}: {what} is called {name!r}; names are of printable characters"
+                )
         policy = read_policy(path.parent / said.policy)
         try:
             network = Network.from_edges(said.edges, names=[*sites])
@@ -86,6 +91,12 @@ class Topology:
         for name, site in sites.items():
             if site.links is not None:
                 links[name] = checked_endpoint(site.links, f"{path}: sites.{name}.links")
+                twin = next(other for other, link in links.items() if link == links[name])
+                if twin != name:
+                    raise ParameterError(
+                        f"{path}: sites.{twin} and sites.{name} have the same links, "
+                        f"{site.links!r}; give each site an endpoint of its own"
+                    )
             if site.public_key is not None:
                 keys[name] = _key(site.public_key, f"{path}: sites.{name}.public_key")
         return cls(said.fleet, network, policy, links, keys)

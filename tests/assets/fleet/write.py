@@ -3,9 +3,10 @@
     PYTHONPATH=src:tests python tests/assets/fleet/write.py tests/assets/fleet
 
 Run it for a new version of the log or of the messages, and only then: files of old versions stay.
-`log-v1` is the folder of site b on the path a - b - c, with entries of every kind; `frames-v1.bin`
-holds a message of each kind, `feed-v1.bin` the records of a feed, `checkpoint-v1.bin` a checkpoint,
-`state-v1.bin` the state stored last, `facts-v1.json` what the node knew in the end.
+`log-vN` is the folder of site b on the path a - b - c, with entries of every kind, `state-vN.bin`
+the state stored last in it, `facts-vN.json` what the node knew in the end, where N is the version
+of states. `frames-v1.bin` holds a message of each kind, `feed-v1.bin` the records of a feed,
+`checkpoint-v1.bin` a checkpoint.
 """
 
 import json
@@ -22,6 +23,7 @@ from coopbandits.agent import feeds
 from coopbandits.fleet.checkpoint import Checkpoint, FeedBase
 from coopbandits.fleet.core.actions import Arrived
 from coopbandits.fleet.core.settings import RewardRules
+from coopbandits.fleet.core.state import VERSION
 from coopbandits.fleet.core.wire import Base, Have, Proof, Take, Want, WantBase, encoded
 from coopbandits.fleet.face import Activate, Reward
 from coopbandits.fleet.keys import HashKeys
@@ -153,12 +155,13 @@ def write(folder):
         node = lived(store)
         [(_, state)] = store.snapshots()
         store.close()
-        (folder / "log-v1").mkdir(exist_ok=True)
+        kept = folder / f"log-v{VERSION}"
+        kept.mkdir(exist_ok=True)
         for file in ("log.sqlite", "mark"):
-            (folder / "log-v1" / file).write_bytes((made / file).read_bytes())
+            (kept / file).write_bytes((made / file).read_bytes())
     fingerprint = node.settings.policy.fingerprint
-    (folder / "state-v1.bin").write_bytes(state)
-    (folder / "facts-v1.json").write_text(json.dumps(facts(node.core), indent=1) + "\n")
+    (folder / f"state-v{VERSION}.bin").write_bytes(state)
+    (folder / f"facts-v{VERSION}.json").write_text(json.dumps(facts(node.core), indent=1) + "\n")
     frames = msgspec.msgpack.encode([encoded(one) for one in messages(fingerprint)])
     (folder / "frames-v1.bin").write_bytes(frames)
     made = records(fingerprint, "a", EPOCH, observations(3))

@@ -31,6 +31,30 @@ def contexts(one):
     return np.array([action.context for action in one.actions])
 
 
+CLOCKS = {
+    "stands still": lambda rng, now: now,
+    "goes back": lambda rng, now: now - 5.0,
+    "jumps": lambda rng, now: now + rng.normal(scale=1e4),
+    "goes on": lambda rng, now: now + 0.1,
+}
+
+
+def test_decisions_are_the_same_whatever_the_clock_shows():
+    """Alone, without ticks: nothing but requests and the log."""
+    made = {}
+    for name, clock in CLOCKS.items():
+        one, rng, jumps = node(), np.random.default_rng(5), np.random.default_rng(6)
+        replies = []
+        for number in range(30):
+            one.now = clock(jumps, one.now)
+            replies.append(one.ask(Decide(request(rng, event_id=f"e{number}"))))
+            one.ask(Reward(f"e{number}", float(rng.normal())))
+        made[name] = [(reply.action, reply.scores, reply.propensity) for reply in replies]
+        assert one.core.agent.known == 30
+    assert all(found == made["goes on"] for found in made.values())
+    assert len({action for action, *_ in made["goes on"]}) > 1
+
+
 class TestControlGroup:
     @pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
     def test_is_as_large_a_share_as_was_asked_for(self, share):

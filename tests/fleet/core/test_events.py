@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from coopbandits.fleet.core.entries import Activated, Decided, Rewarded
 from coopbandits.fleet.core.events import Events
 from coopbandits.fleet.core.settings import RewardRules
-from coopbandits.fleet.face import RefusedError
+from coopbandits.fleet.face import Decide, RefusedError, Reward
+from fleet.driven import Driven, path, request, settings_of
 
 TTL, MOST = 50.0, 10
 
@@ -259,3 +260,28 @@ def test_of_ids_of_events_that_are_gone_as_many_are_known_as_of_events():
             events.find(f"e{number}")
         kinds.append(caught.value.kind)
     assert kinds == ["unknown-event"] * 15 + ["event-expired"] * 10
+
+
+def test_an_id_is_known_then_gone_then_new(rng):
+    """As users see it: the same answer, then 410, and a new decision once `most` more expired."""
+    rules = RewardRules(ttl=TTL, most=MOST)
+    node = Driven(settings_of("a", path("ab"), rewards=rules))
+    node.write()
+    asked, other = (request(rng, event_id="one") for _ in range(2))
+    first = node.ask(Decide(asked))
+    node.ask(Reward("one", 1.0))
+    node.tick(TTL / 2)
+    assert node.ask(Decide(asked)) == first
+    with pytest.raises(RefusedError) as refused:
+        node.ask(Decide(other))
+    assert refused.value.kind == "event-differs"
+    node.tick(TTL)
+    for ask in (Decide(asked), Decide(other), Reward("one", 1.0)):
+        with pytest.raises(RefusedError) as refused:
+            node.ask(ask)
+        assert refused.value.kind == "event-expired"
+    for _ in range(MOST):
+        node.decide(rng)
+    node.tick(2 * TTL)
+    assert node.ask(Decide(other)).event_id == "one"
+    assert node.core.counts.decisions == MOST + 2

@@ -9,7 +9,7 @@ from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.fleet.api import DecideManyRequest
 from coopbandits.fleet.core.opening import opened
 from coopbandits.fleet.core.settings import RewardRules
-from coopbandits.fleet.core.state import stored
+from coopbandits.fleet.core.state import VERSION, stored
 from coopbandits.fleet.face import Activate, DecideMany, RefusedError, Reward
 from coopbandits.fleet.ports import DamageError, Entry
 from coopbandits.fleet.store import MemoryStore
@@ -109,7 +109,7 @@ def test_states_that_cannot_be_read_are_passed_over(name):
     (last, newest), (first, former) = node.store.snapshots()
     broken = [newest[:-9], newest[:50], b"", b"\xc1", msgspec.msgpack.encode([1])]
     fields = msgspec.msgpack.decode(newest)
-    broken += [msgspec.msgpack.encode({**fields, "version": 2})]
+    broken += [msgspec.msgpack.encode({**fields, "version": VERSION + 1})]
     for key in fields.keys() - {"policy"}:
         without = {name: value for name, value in fields.items() if name != key}
         broken.append(msgspec.msgpack.encode(without))

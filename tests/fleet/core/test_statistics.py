@@ -1,5 +1,6 @@
 """What a node counts of its events agrees with NumPy and SciPy."""
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -11,9 +12,10 @@ from coopbandits.fleet.core.statistics import Counts, Mean
 values = st.lists(st.floats(-1e6, 1e6), max_size=60)
 
 
-def counted(learner, control=()):
+def counted(learner, control=(), baseline=()):
     counts = Counts()
-    for group, rewards in (("learner", learner), ("control", control)):
+    groups = {"learner": learner, "control": control, "baseline": baseline}
+    for group, rewards in groups.items():
         for reward in rewards:
             counts.closed(group, reward)
     return counts
@@ -64,11 +66,26 @@ def test_nothing_is_said_of_too_few():
     assert (rewards.control, rewards.difference, rewards.half_width) == (single, 0.0, None)
 
 
-def test_all_but_the_control_group_count_as_the_learners():
+def test_what_another_policy_earned_is_neither_the_learners_nor_in_the_difference():
+    with_baseline = counted([1.0, 1.2], [0.9, 0.7], [-100.0] * 5).rewards
+    without = counted([1.0, 1.2], [0.9, 0.7]).rewards
+    assert with_baseline.baseline == Arm(5, -100.0, 0.0)
+    assert without.baseline == Arm(0, None, None)
+    assert msgspec.structs.replace(with_baseline, baseline=without.baseline) == without
+
+
+@given(st.lists(st.tuples(st.sampled_from(["learner", "control", "baseline"]), st.floats(-9, 9))))
+def test_each_group_has_its_own_events_and_all_are_counted(events):
     counts = Counts()
-    for group in ("learner", "baseline", "control"):
-        counts.closed(group, 1.0)
-    assert (counts.learner.count, counts.control.count) == (2, 1)
+    for group, reward in events:
+        counts.closed(group, reward)
+    for group in ("learner", "control", "baseline"):
+        alone = Mean()
+        for one, reward in events:
+            if one == group:
+                alone.add(reward)
+        assert getattr(counts, group) == alone
+        assert getattr(counts.rewards, group) == alone.arm
 
 
 def test_agreement_is_a_share_once_anything_was_compared():
@@ -76,8 +93,15 @@ def test_agreement_is_a_share_once_anything_was_compared():
     assert Counts(agreed=3, compared=4).agreement == 0.75
 
 
-@given(values, values)
-def test_what_was_stored_is_restored(learner, control):
-    counts = counted(learner, control)
+@given(values, values, values)
+def test_what_was_stored_is_restored(learner, control, baseline):
+    counts = counted(learner, control, baseline)
     counts.decisions, counts.agreed, counts.compared = 9, 3, 5
     assert Counts.restored(counts.stored()) == counts
+
+
+def test_counts_of_version_1_are_read_with_an_empty_baseline():
+    read = Counts.restored([9, [3, 0.5, 0.1], [2, 0.25, 0.2], 3, 5])
+    expected = Counts(9, Mean(3, 0.5, 0.1), Mean(2, 0.25, 0.2), 3, 5)
+    assert read == expected
+    assert read.baseline.count == 0

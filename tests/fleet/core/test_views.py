@@ -125,7 +125,29 @@ class TestStatus:
             "online",
             7,
         )
+        assert shown.control_share == 0.5
         assert (shown.refused, shown.quarantined, shown.agreement) == ({}, [], None)
+
+    def test_the_difference_is_that_of_learner_and_control_group_whatever_the_mode_was(self, rng):
+        network = cb.Network.from_edges([], names=["a"])
+        [node] = fleet(network, mode="off").nodes.values()
+
+        def earn(value, count):
+            for _ in range(count):
+                node.ask(Reward(node.ask(Decide(request(rng))).event_id, value))
+
+        earn(-100.0, 5)
+        node = node.again(mode="online", control=0.5)
+        earn(1.0, 20)
+        node = node.again(mode="apprentice")
+        earn(-50.0, 5)
+        for core in (node.core, node.again(states=False).core):
+            rewards = core.counts.rewards
+            assert rewards.baseline.count == 10
+            assert rewards.baseline.mean == pytest.approx(-75.0)
+            assert rewards.learner.count + rewards.control.count == 20
+            assert (rewards.learner.mean, rewards.control.mean) == (1.0, 1.0)
+            assert (rewards.difference, rewards.half_width) == (0.0, 0.0)
 
 
 class TestPeers:

@@ -9,7 +9,14 @@ import httpx
 import msgspec
 import pytest
 
-from coopbandits.fleet.api import DecideReply, EventReply, PeersReply, SimilarityReply, StatusReply
+from coopbandits.fleet.api import (
+    Arm,
+    DecideReply,
+    EventReply,
+    PeersReply,
+    SimilarityReply,
+    StatusReply,
+)
 from coopbandits.fleet.face import KINDS, RefusedError
 from coopbandits.fleet.http.app import make_app
 from coopbandits.fleet.http.problems import MOST_DETAIL
@@ -296,6 +303,21 @@ def test_requests_are_counted_by_route_and_status(face):
     assert lines["coopbandits_decisions_total"] == "1.0"
     assert lines['coopbandits_refused_messages_total{reason="signature"}'] == "2.0"
     assert float(lines["process_resident_memory_bytes"]) > 0
+
+
+def test_rewards_are_counted_by_group(face):
+    status = face.status()
+    arms = {
+        "learner": Arm(3, 0.5, 0.1),
+        "control": Arm(2, 0.25, None),
+        "baseline": Arm(7, -2.0, 1.0),
+    }
+    rewards = msgspec.structs.replace(status.rewards, **arms)
+    face.status = lambda: msgspec.structs.replace(status, rewards=rewards)
+    lines = say(face, "GET", "/metrics").text.splitlines()
+    for group, arm in arms.items():
+        assert f'coopbandits_rewards_total{{group="{group}"}} {arm.count:.1f}' in lines
+        assert f'coopbandits_reward_mean{{group="{group}"}} {arm.mean}' in lines
 
 
 def test_two_applications_count_apart(face):

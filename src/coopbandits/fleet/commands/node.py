@@ -17,6 +17,11 @@ from coopbandits.fleet.store.backup import Report, backup, restore, verify
 def main(options: argparse.Namespace) -> int:
     """Do what is asked of a node; the exit codes are those of `fleet/process.py`."""
     try:
+        if options.folder is not None and options.action not in ("backup", "restore"):
+            raise ParameterError(
+                f"`coop node {options.action}` takes no folder, got {options.folder!r}; backup and "
+                "restore do"
+            )
         configuration = read_configuration(Path(options.config), os.environ, options.set)
         return _ACTIONS[options.action](configuration, options)
     except CoopBanditsError as error:
@@ -69,7 +74,12 @@ def _backup(configuration: Configuration, options: argparse.Namespace) -> int:
 
 def _restore(configuration: Configuration, options: argparse.Namespace) -> int:
     folder = _folder(options, "the folder of a backup")
-    report = restore(folder, configuration.folder, overwrite=options.overwrite)
+    report = restore(
+        folder,
+        configuration.folder,
+        identity=configuration.identity,
+        overwrite=options.overwrite,
+    )
     _show(configuration.folder, report)
     _say("the node begins a new epoch at its next start, and takes back from its neighbours what "
          "the backup lacks")  # fmt: skip

@@ -21,7 +21,8 @@ from coopbandits.network import Network
 if TYPE_CHECKING:
     from coopbandits.fleet.core.node import NodeCore
 
-VERSION = 1
+# 2: rewards of the baseline are counted apart.
+VERSION = 2
 
 
 def stored(core: "NodeCore") -> bytes:
@@ -111,6 +112,6 @@ def _read(data: bytes) -> dict[str, Any]:
         read = msgspec.msgpack.decode(data)
     except (msgspec.MsgspecError, ValueError) as error:
         raise DamageError(f"the stored state makes no sense: {error}") from error
-    if not isinstance(read, dict) or read.get("version") != VERSION:
+    if not isinstance(read, dict) or read.get("version") not in range(1, VERSION + 1):
         raise DamageError("the stored state is of another version")
     return read

@@ -1,10 +1,10 @@
-"""What a node counts of its own events: rewards of learner and control group, and agreement."""
+"""What a node counts of its own events: rewards by who decided, and agreement."""
 
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
-from coopbandits.fleet.api import Arm, Rewards
+from coopbandits.fleet.api import Arm, Group, Rewards
 from coopbandits.fleet.core.entries import Decided
 
 # Half the width of a 95% interval, in standard errors.
@@ -50,6 +50,8 @@ class Counts:
         decisions: Taken so far.
         learner: Rewards of events that the learner decided.
         control: Rewards of the control group's.
+        baseline: Rewards of events that an outside or a fixed policy decided, in mode "apprentice"
+            or "off".
         agreed: In mode "apprentice", how often the agent would have done the same.
         compared: Of how many.
     """
@@ -59,6 +61,7 @@ class Counts:
     control: Mean = field(default_factory=Mean)
     agreed: int = 0
     compared: int = 0
+    baseline: Mean = field(default_factory=Mean)
 
     def decided(self, entry: Decided) -> None:
         """Count a decision, and whether the agent agreed."""
@@ -67,9 +70,10 @@ class Counts:
             self.compared += 1
             self.agreed += entry.agreed
 
-    def closed(self, group: str, reward: float) -> None:
-        """Count the reward of an event."""
-        (self.control if group == "control" else self.learner).add(reward)
+    def closed(self, group: Group, reward: float) -> None:
+        """Count the reward of an event for who decided it."""
+        groups = {"learner": self.learner, "control": self.control, "baseline": self.baseline}
+        groups[group].add(reward)
 
     @property
     def agreement(self) -> float | None:
@@ -78,22 +82,28 @@ class Counts:
 
     @property
     def rewards(self) -> Rewards:
-        """Both groups and their difference, with half of its 95% interval."""
+        """All groups, and how far the learner is before the control group."""
         one, other = self.learner, self.control
         known = one.count and other.count
         errors = one.error, other.error
         half = None
         if errors[0] is not None and errors[1] is not None:
             half = _Z * sqrt(errors[0] ** 2 + errors[1] ** 2)
-        return Rewards(one.arm, other.arm, one.mean - other.mean if known else None, half)
+        difference = one.mean - other.mean if known else None
+        return Rewards(one.arm, other.arm, difference, half, self.baseline.arm)
 
     def stored(self) -> list[Any]:
         """Return plain values that `restored` takes."""
-        means = [[m.count, m.mean, m.squares] for m in (self.learner, self.control)]
+        means = [[m.count, m.mean, m.squares] for m in (self.learner, self.control, self.baseline)]
         return [self.decisions, *means, self.agreed, self.compared]
 
     @classmethod
     def restored(cls, stored: list[Any]) -> "Counts":
-        """Make it of what `stored` returned."""
-        decisions, learner, control, agreed, compared = stored
-        return cls(decisions, Mean(*learner), Mean(*control), agreed, compared)
+        """Make it of what `stored` returned, in this release or before.
+
+        States of version 1 have no baseline: its rewards were counted as the learner's, and stay.
+        """
+        decisions, *kept, agreed, compared = stored
+        means = [Mean(*mean) for mean in kept]
+        learner, control, baseline = means if len(means) > 2 else [*means, Mean()]
+        return cls(decisions, learner, control, agreed, compared, baseline)

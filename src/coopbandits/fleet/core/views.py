@@ -41,6 +41,7 @@ def status(
         disk_bytes=disk,
         refused=dict(core.exchange.refused),
         quarantined=[one.name for one in core.feeds.origins.values() if one.quarantined],
+        control_share=settings.control,
     )
 
 

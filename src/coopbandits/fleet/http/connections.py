@@ -8,7 +8,7 @@ many connections at once. What cannot be answered by the application is a proble
 import asyncio
 
 import h11
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from coopbandits.fleet.http.answers import Answer, of_problem
@@ -20,12 +20,43 @@ STALLED_SECONDS = 30.0
 HEADER_BYTES = 16_384
 
 _CLOSE = (b"connection", b"close")
+_BAD = of_problem(
+    problem(
+        "bad-request",
+        f"what came is not HTTP/1.1, or its head has more than {HEADER_BYTES} bytes",
+    ),
+    _CLOSE,
+)
 
 
 async def refuse_busy(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer that too many connections are open; an ASGI application."""
     detail = f"{MOST_CONNECTIONS} connections are open, and that is the most; try again later"
     await of_problem(problem("busy", detail, 1.0), _CLOSE).send(send, scope["method"] == "HEAD")
+
+
+class BoundedHead:
+    """Refuses requests whose head is too large; an ASGI application around another.
+
+    h11 itself refuses a head that is too large before its end has come, and no other.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass the request on."""
+        if scope["type"] == "http" and _head_bytes(scope) > HEADER_BYTES:
+            await _BAD.send(send, scope["method"] == "HEAD")
+        else:
+            await self._app(scope, receive, send)
+
+
+def _head_bytes(scope: Scope) -> int:
+    """Return how many bytes a request's head has, as one would write it."""
+    target = len(scope["raw_path"]) + len(scope["query_string"])
+    fields = sum(len(name) + len(value) + len(b": \r\n") for name, value in scope["headers"])
+    return len(scope["method"]) + target + len(b"  HTTP/1.1\r\n") + fields + len(b"\r\n")
 
 
 class BoundedConnection(H11Protocol):
@@ -71,15 +102,7 @@ class BoundedConnection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP with a problem, and close."""
-        self._end_with(
-            of_problem(
-                problem(
-                    "bad-request",
-                    f"what came is not HTTP/1.1, or its head has more than {HEADER_BYTES} bytes",
-                ),
-                _CLOSE,
-            )
-        )
+        self._end_with(_BAD)
 
     def _await_request(self) -> None:
         self._coming = self.loop.call_later(REQUEST_SECONDS, self._request_is_late)

@@ -140,7 +140,9 @@ def _rewards(status: StatusReply) -> Iterator[Metric]:
         f"{PREFIX}_rewards", "Rewards that have been counted", labels=["group"]
     )
     means = GaugeMetricFamily(f"{PREFIX}_reward_mean", "Mean reward", labels=["group"])
-    for group, arm in (("learner", status.rewards.learner), ("control", status.rewards.control)):
+    rewards = status.rewards
+    arms = {"learner": rewards.learner, "control": rewards.control, "baseline": rewards.baseline}
+    for group, arm in arms.items():
         counts.add_metric([group], arm.count)
         if arm.mean is not None:
             means.add_metric([group], arm.mean)

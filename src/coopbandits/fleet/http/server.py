@@ -9,7 +9,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from coopbandits.errors import ParameterError
-from coopbandits.fleet.http.connections import HEADER_BYTES, BoundedConnection
+from coopbandits.fleet.http.connections import HEADER_BYTES, BoundedConnection, BoundedHead
 
 KEEP_ALIVE_SECONDS = 30
 BACKLOG = 256
@@ -39,7 +39,7 @@ async def serve(
     """
     listening = _listen(host, port)
     config = uvicorn.Config(
-        app,
+        BoundedHead(app),
         http=BoundedConnection,
         ws="none",
         interface="asgi3",

@@ -5,7 +5,7 @@ when the server stops.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from itertools import chain, islice
 from typing import Any
 
@@ -24,11 +24,20 @@ def log_lines(records: Iterator[dict[str, object]]) -> Stream:
     whole = chain(list(islice(records, 1)), records)
 
     async def run(receive: Receive, send: Send) -> None:
-        await _start(send, stream.headers)
-        while lines := [encode(record) for record in islice(whole, LINES_AT_ONCE)]:
-            await send(_piece(b"\n".join(lines) + b"\n"))
-            await asyncio.sleep(0)
-        await send(_piece(b"", last=True))
+        gone = asyncio.create_task(_gone(receive))
+        try:
+            await _start(send, stream.headers)
+            while lines := [encode(record) for record in islice(whole, LINES_AT_ONCE)]:
+                await send(_piece(b"\n".join(lines) + b"\n"))
+                await asyncio.sleep(0)
+                if gone.done():
+                    return
+            await send(_piece(b"", last=True))
+        finally:
+            gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
+            if isinstance(records, Generator):
+                records.close()
 
     stream = Stream(headers_of(JSON_LINES), run)
     return stream

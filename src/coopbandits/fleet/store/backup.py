@@ -111,16 +111,22 @@ def backup(folder: Path, target: Path) -> Report:
     return verify(target)
 
 
-def restore(source: Path, folder: Path, *, overwrite: bool = False) -> Report:
+def restore(source: Path, folder: Path, *, identity: str, overwrite: bool = False) -> Report:
     """Put a backup into a node's folder, and mark it as restored.
 
     Args:
         source: The backup.
         folder: The node's; no node may have it open.
+        identity: The node's; the backup of another is refused.
         overwrite: Whether what the folder holds may be lost.
     """
     with at_rest(source):
         tally = _inspect(source)
+    if tally.meta.identity != identity:
+        raise ParameterError(
+            f"{source} is a backup of {tally.meta.identity!r}, and {identity!r} is to be restored; "
+            "name a backup of that node"
+        )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     held = lock(folder)
     try:
