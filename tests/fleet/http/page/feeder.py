@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 
+import msgspec
 import networkx as nx
 import uvicorn
 from starlette.applications import Starlette
@@ -39,6 +40,7 @@ class World:
     Attributes:
         graph: The network; the first of `names` is the node.
         worth: K_z of those who are heard.
+        estimated_from: From how many observations K_z was estimated; None for all.
         rewards: (n, Σ, Σ of squares) of each group's rewards.
     """
 
@@ -52,7 +54,9 @@ class World:
         self.last: dict[str, float | None] = dict.fromkeys(names)
         self.behind = dict.fromkeys(self.graph[self.node], 0)
         self.linked = dict.fromkeys(self.graph[self.node], True)
-        self.rewards = {"learner": [0, 0.0, 0.0], "control": [0, 0.0, 0.0]}
+        self.estimated_from: int | None = None
+        self.rewards = {group: [0, 0.0, 0.0] for group in ("learner", "control", "baseline")}
+        self.control_share = 0.0
         self.refused: dict[str, int] = {}
         self.quarantined: list[str] = []
         self.mode, self.ready, self.agreement = "online", True, None
@@ -61,9 +65,9 @@ class World:
         self.started_at = time.time()
         self.disk_bytes = 81_920
 
-    def status(self) -> StatusReply:
+    def status(self) -> dict[str, object]:
         n = sum(self.records.values())
-        return StatusReply(
+        status = StatusReply(
             fleet="demo", node=self.node, mode=self.mode, ready=self.ready,
             policy="EagerKernelUCB", model_version=f"{self.adoptions}-9f3a", version="0.2.0",
             epoch=1, now=time.time(), started_at=self.started_at, decisions=self.decisions,
@@ -73,6 +77,9 @@ class World:
             disk_bytes=self.disk_bytes + 300 * n, refused=self.refused,
             quarantined=self.quarantined,
         )  # fmt: skip
+        plain = msgspec.to_builtins(status)
+        plain["rewards"]["baseline"] = msgspec.to_builtins(arm_of(*self.rewards["baseline"]))
+        return {**plain, "control_share": self.control_share}
 
     def arms(self) -> Rewards:
         learner, control = (arm_of(*self.rewards[group]) for group in ("learner", "control"))
@@ -96,7 +103,9 @@ class World:
         return PeersReply(self.node, self.ttl, peers, edges)
 
     def similarity(self) -> SimilarityReply:
-        return SimilarityReply(self.node, True, sum(self.records.values()), dict(self.worth))
+        records = sum(self.records.values())
+        observations = records if self.estimated_from is None else self.estimated_from
+        return SimilarityReply(self.node, True, observations, dict(self.worth))
 
 
 def arm_of(count: int, total: float, squares: float) -> Arm:
@@ -282,6 +291,7 @@ def main() -> None:
     given = parser.parse_args()
     feeder = Feeder(world_of(given.sites), given.port)
     feeder.start()
+    feeder.world.control_share = 0.1
     rng = random.Random(2)
     try:
         while True:

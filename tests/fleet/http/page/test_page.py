@@ -1,9 +1,10 @@
 """The page of a node in a real browser: it shows what is so, follows it, and stays bounded."""
 
 import itertools
-from contextlib import contextmanager
 
 import pytest
+
+from fleet.http.page.browsing import opened, shown, wait_for_text
 
 HOSTILE = [
     "home",
@@ -13,55 +14,6 @@ HOSTILE = [
     "<b>bold</b> & 'quoted'",
     "averyveryverylongnamewithoutanyspacesinitthatwouldnotfitonaphone",
 ]
-REFUSED = "net::ERR_"
-PATIENCE = 8000
-
-
-@contextmanager
-def opened(browser, node, *, width=1280, scheme="light", motion="no-preference", lost=False):
-    """Open a page; a complaint, or a request to elsewhere, fails the test."""
-    tab = browser.contexts[0].pages[0]  # one for all tests: a new one takes longer than most
-    tab.set_default_timeout(PATIENCE)
-    tab.set_viewport_size({"width": width, "height": 900})
-    tab.emulate_media(color_scheme=scheme, reduced_motion=motion)
-    tab.mouse.move(0, 0)
-    complaints, asked = [], []
-    listeners = {
-        "console": lambda message: complaints.append(message.text),
-        "pageerror": lambda error: complaints.append(str(error)),
-        "request": lambda request: asked.append(request.url),
-    }
-    for event, listener in listeners.items():
-        tab.on(event, listener)
-    try:
-        tab.goto(node.url)
-        tab.wait_for_selector("[data-state=live]")
-        yield tab
-        tab.evaluate("1")  # what was said until now has arrived
-    finally:
-        for event, listener in listeners.items():
-            tab.remove_listener(event, listener)
-        tab.goto("about:blank")
-    # what the browser itself says of a node that is gone cannot be kept from its console
-    assert [c for c in complaints if not (lost and REFUSED in c)] == []
-    assert all(url.startswith(node.url) for url in asked)
-
-
-def shown(tab, selector):
-    return tab.locator(selector).inner_text()
-
-
-def wait_for_text(tab, selector, text):
-    tab.wait_for_function(
-        "([place, text]) => document.querySelector(place).textContent.includes(text)",
-        arg=[selector, text],
-    )
-
-
-def places(tab):
-    return tab.eval_on_selector_all(
-        "circle.site", "all => all.map((c) => [c.getAttribute('cx'), c.getAttribute('cy')])"
-    )
 
 
 def test_the_page_shows_every_site_and_figure(browser, node, feeder):
@@ -89,7 +41,7 @@ def test_not_heard_is_told_from_worth_nothing(browser, node, feeder):
     world = feeder.World(["a", "b", "c", "d"], [("a", "b"), ("b", "c"), ("c", "d")], ttl=2)
     world.worth = {"b": 0.0, "c": 1.0}
     with opened(browser, node(world)) as tab:
-        wait_for_text(tab, "#unheard", "d.")
+        wait_for_text(tab, "#unheard", "Not heard: d, further than γ = 2 hops away.")
         cells = {
             row.locator("th > span").inner_text(): row.locator("td").nth(2).inner_text()
             for row in tab.locator("#site-rows tr").all()
@@ -106,7 +58,7 @@ def test_a_reward_that_is_posted_changes_the_page(browser, node, feeder):
             one.reward(value)
         wait_for_text(tab, "#learner-count", "2")
         assert float(shown(tab, "#learner-mean")) == pytest.approx(0.5, abs=0.05)
-        wait_for_text(tab, "#notes", "closed with reward 0.75")
+        wait_for_text(tab, "#routine-list", "closed with reward 0.75")
         assert tab.locator("#reward-charts path.line.learner").count() == 1
         for value in (0.5, 0.0):
             one.reward(value, "control")
@@ -129,32 +81,7 @@ def test_the_page_survives_a_restart_of_the_node(browser, node, feeder):
         assert not tab.title().startswith("✕")
         wait_for_text(tab, "#notes", "The node was started again.")
         one.reward(1.0)  # notes are heard again, too
-        wait_for_text(tab, "#notes", "closed with reward 1")
-
-
-def test_a_record_goes_hop_by_hop(browser, node, feeder):
-    world = feeder.World(["a", "b", "c"], [("a", "b"), ("b", "c")])
-    one = node(world)
-    path = "import('./travel.js')"
-    with opened(browser, one) as tab:
-        tab.evaluate(
-            f"{path}.then(({{ Travel }}) => {{ window.paths = []; const go = Travel.prototype.go;"
-            " Travel.prototype.go = function (path, kind) { paths.push([path, kind]);"
-            " return go.call(this, path, kind); }; })"
-        )
-        one.note("sent", to="b", origin="a", first=1, last=1)
-        one.note("received", via="b", origin="c", first=1, last=2)
-        tab.wait_for_selector(".moving .others .dot", state="attached")
-        assert tab.evaluate("paths") == [[["a", "b"], "mine"], [["c", "b", "a"], "others"]]
-        tab.wait_for_function("() => !document.querySelector('.moving').children.length")
-
-
-def test_nothing_moves_for_those_who_want_no_motion(browser, node, feeder):
-    one = node(feeder.World(["a", "b"], [("a", "b")]))
-    with opened(browser, one, motion="reduce") as tab:
-        one.note("sent", to="b", origin="a", first=1, last=1)
-        tab.wait_for_selector(".moving .flash", state="attached")
-        assert tab.locator(".moving .dot").count() == 0
+        wait_for_text(tab, "#routine-list", "closed with reward 1")
 
 
 def test_a_flood_of_notes_leaves_the_page_bounded(browser, node, feeder):
@@ -164,10 +91,11 @@ def test_a_flood_of_notes_leaves_the_page_bounded(browser, node, feeder):
             one.note("sent", to="b", origin="a", first=place, last=place)
         one.note("refused", reason="the last", neighbour="b")
         wait_for_text(tab, "#notes", "the last")
-        assert tab.locator("#notes li").count() == 50
         assert tab.locator(".moving > *").count() <= 180
-        tab.locator("label", has_text="without routine").click()
         assert tab.locator("#notes li").count() == 1
+        assert "1,500 batches of records handed on" in shown(tab, "#routine-list")
+        tab.locator("label", has_text="all").click()
+        assert tab.locator("#notes li").count() == 50
 
 
 def test_histories_are_bounded_and_keep_both_ends(browser, node, feeder):
@@ -192,6 +120,8 @@ def test_names_are_text_and_never_run(browser, node, feeder):
         for name in HOSTILE:
             one.note("decided", event_id=name, action=name, group=name, propensity=0.5)
         one.note(HOSTILE[1], reason=HOSTILE[2])
+        wait_for_text(tab, "#routine-list", "averyvery")
+        tab.locator("label", has_text="all").click()
         wait_for_text(tab, "#notes", "onerror")
         wait_for_text(tab, "#quarantine", HOSTILE[1])
         assert tab.locator("#trust-bars tr").count() == len(HOSTILE) - 1
@@ -243,37 +173,6 @@ CONTRASTS = """(() => {
   }
   return [low, count];
 })()"""
-
-
-def test_the_network_is_drawn_alike_after_a_reload(browser, node, feeder):
-    one = node(feeder.world_of(40))
-    with opened(browser, one) as tab:
-        before = places(tab)
-        tab.reload()
-        tab.wait_for_selector("circle.site", state="attached")
-        assert places(tab) == before
-        assert len({tuple(place) for place in before}) == 40
-
-
-def test_hops_show_as_distances(browser, node, feeder):
-    """A path is drawn as a line: what is further in hops is further on the page."""
-    names = list("abcdef")
-    with opened(browser, node(feeder.World(names, list(itertools.pairwise(names))))) as tab:
-        points = tab.evaluate(
-            "import('./layout.js').then(({ placed }) => Object.fromEntries(placed("
-            "['a','b','c','d','e','f'],"
-            " [['a','b'],['b','c'],['c','d'],['d','e'],['e','f']])))"
-        )
-    (x, y), others = points["a"], [points[name] for name in names[1:]]
-    for hops, (other_x, other_y) in enumerate(others, 1):
-        assert ((x - other_x) ** 2 + (y - other_y) ** 2) ** 0.5 == pytest.approx(hops, rel=0.05)
-
-
-def test_one_site_alone_and_sites_apart_are_drawn(browser, node, feeder):
-    for world in (feeder.World(["a"], []), feeder.World(["a", "b", "c"], [("a", "b")])):
-        with opened(browser, node(world)) as tab:
-            assert tab.locator("circle.site").count() == len(world.names)
-            assert "NaN" not in tab.locator("#network-picture").inner_html()
 
 
 def test_asking_does_not_pile_up(browser, node, feeder):

@@ -6,10 +6,32 @@ import signal
 
 from coopbandits import lab
 from coopbandits.fleet.client import Client, Retries
+from coopbandits.fleet.traffic import DIM
 from fleet.processes import children, eventually, free_port, running
 
-# How many own records the page shows.
+PATIENCE = 30_000
+# How many own records the page shows; it knows from asking.
 SHOWN = "() => parseInt(document.querySelector('#about-records').textContent) >= "
+# What goes on its way in the picture, and which events are spoken of; known from notes alone.
+KEEP_PATHS = """() => import('./travel.js').then(({ Travel }) => {
+  window.paths = [];
+  const go = Travel.prototype.go;
+  Travel.prototype.go = function (path, kind) {
+    paths.push([...path, kind].join(' '));
+    return go.call(this, path, kind);
+  };
+})"""
+WENT = "path => paths.includes(path)"
+TOLD = "text => document.querySelector('#notes').textContent.includes(text)"
+
+
+def see_event(page, client, event):
+    """Let something happen, and wait until the page tells of it."""
+    actions = {name: [float(name == "a")] * DIM for name in "ab"}
+    client.decide(actions, event_id=event)
+    page.wait_for_function(TOLD, arg=f"for event {event}, by", timeout=PATIENCE)
+    client.reward(event, 0.5)
+    page.wait_for_function(TOLD, arg=f"Event {event}, decided", timeout=PATIENCE)
 
 
 def test_the_page_of_a_node_lives_with_its_traffic_and_survives_a_kill(browser, tmp_path):
@@ -21,12 +43,19 @@ def test_the_page_of_a_node_lives_with_its_traffic_and_survives_a_kill(browser, 
         page.on("console", lambda message: said.append(message.text))
         page.on("request", lambda request: asked.append(request.url))
         page.goto(url)
-        page.wait_for_function(SHOWN + "2", timeout=30_000)
+        page.evaluate(KEEP_PATHS)
+        page.locator("label", has_text="all").click()
+        page.wait_for_function(SHOWN + "2", timeout=PATIENCE)
+        for path in ("site-1 site-2 mine", "site-2 site-1 others"):
+            page.wait_for_function(WENT, arg=path, timeout=PATIENCE)
         assert said == []
-        os.kill(children(fleet.pid)[0], signal.SIGKILL)
         with Client(url, retries=Retries(deadline=20.0)) as client:
+            see_event(page, client, "watched-1")
+            os.kill(children(fleet.pid)[0], signal.SIGKILL)
             before = client.status().own_records
-            page.wait_for_function(f"{SHOWN} {before + 1}", timeout=30_000)
+            page.wait_for_function(f"{SHOWN} {before + 1}", timeout=PATIENCE)
+            page.wait_for_selector("[data-state=live]", timeout=PATIENCE)
+            see_event(page, client, "watched-2")
             lines = list(client.log())
         assert {one.startswith((f"{url}/", "data:")) for one in asked} == {True}
         page.close()

@@ -3,21 +3,26 @@
 import { Latest } from "./history.js";
 import { amount, byId, clock, counted, grouped, known, make, shortened, write } from "./marks.js";
 
-const MOST_NOTES = 50;
-const ROUTINE = new Set(["decided", "rewarded", "recorded", "sent", "received", "adopted", "checkpoint"]);
+const MOST_NOTES = 50, MOST_LETTERS = 60, MOST_ID = 12;
 const ALARMS = new Set(["refused", "quarantined"]);
-const GROUPS = {
-  learner: "by the learner",
-  control: "by the control group’s fixed policy",
-  baseline: "by the fixed policy",
-};
+/** What goes on all the time, in the order in which it happens to an event. */
+const ROUTINE = new Map([
+  ["decided", ["decision", "decisions"]],
+  ["rewarded", ["reward", "rewards"]],
+  ["recorded", ["own record made durable", "own records made durable"]],
+  ["sent", ["batch of records handed on", "batches of records handed on"]],
+  ["received", ["batch of records received", "batches of records received"]],
+  ["adopted", ["adoption of new beliefs", "adoptions of new beliefs"]],
+  ["checkpoint", ["checkpoint", "checkpoints"]],
+]);
 
 export class Activity {
   constructor() {
     this.all = new Latest(MOST_NOTES);
     this.rare = new Latest(MOST_NOTES);
+    this.routine = new Map(); // kind -> { count, note }, the latest note
     this.host = byId("notes");
-    this.count = 0;
+    this.mode = "online";
     this.changed = true;
     for (const input of document.querySelectorAll("input[name=notes]")) {
       input.addEventListener("change", () => {
@@ -28,10 +33,12 @@ export class Activity {
   }
 
   push(note) {
-    this.count += 1;
-    const numbered = { ...note, place: this.count };
-    this.all.push(numbered);
-    if (!ROUTINE.has(note.kind)) this.rare.push(numbered);
+    this.all.push(note);
+    if (ROUTINE.has(note.kind)) {
+      this.routine.set(note.kind, { count: (this.routine.get(note.kind)?.count ?? 0) + 1, note });
+    } else {
+      this.rare.push(note);
+    }
     this.changed = true;
   }
 
@@ -41,16 +48,33 @@ export class Activity {
     write(byId("notes-held"), held ? "Held while the pointer is here." : "");
     if (!this.changed || held) return;
     this.changed = false;
-    const rare = byId("notes-rare").checked, shown = rare ? this.rare.values : this.all.values;
-    const rows = [...shown].reverse().map((note) => make("li", { class: isAlarm(note) ? "alarm" : null },
+    const all = byId("notes-all").checked, shown = all ? this.all.values : this.rare.values;
+    this.host.replaceChildren(...[...shown].reverse().map((note) => this.line(note)));
+    byId("no-notes").hidden = shown.length > 0;
+    write(byId("no-notes"), `${all ? "Nothing happened" : "Nothing out of the ordinary"} since this page was opened.`);
+    byId("routine").hidden = all || !this.routine.size;
+    if (!all) this.redrawRoutine();
+  }
+
+  line(note) {
+    return make("li", { class: isAlarm(note) ? "alarm" : null, title: idOf(note) },
       make("time", { datetime: new Date(note.at * 1000).toISOString() }, clock(note.at)),
-      make("span", {}, sentence(note))));
-    this.host.replaceChildren(...rows);
-    byId("no-notes").hidden = rows.length > 0;
-    const nothing = rare ? "Nothing but routine" : "Nothing happened";
-    write(byId("no-notes"), `${nothing} since this page was opened.`);
+      make("span", {}, sentence(note, this.mode)));
+  }
+
+  /** How often each routine thing happened, and its latest time in words. */
+  redrawRoutine() {
+    const there = [...ROUTINE].filter(([kind]) => this.routine.has(kind));
+    byId("routine-list").replaceChildren(...there.map(([kind, [one, many]]) => {
+      const { count, note } = this.routine.get(kind);
+      return make("li", { title: idOf(note) },
+        make("strong", {}, counted(count, one, many)), make("span", {}, sentence(note, this.mode)));
+    }));
   }
 }
+
+/** The whole id of a note's event, where a sentence has but its beginning and end. */
+const idOf = (note) => (note.event_id === undefined ? null : `Event ${note.event_id}`);
 
 const isAlarm = (note) =>
   ALARMS.has(note.kind) || (note.kind === "linked" && !note.up) ||
@@ -59,18 +83,27 @@ const isAlarm = (note) =>
 /** Whether a state of the disk is none to worry about. */
 export const isFine = (state) => state === "ok" || state === "";
 
-const name = (text) => shortened(String(text), 60);
-const groupOf = (note) => GROUPS[note.group] || name(note.group);
+const name = (text) => shortened(String(text), MOST_LETTERS);
+const event = (note) => shortened(String(note.event_id), MOST_ID);
+
+function decider(note, mode) {
+  switch (note.group) {
+    case "learner": return "by the learner";
+    case "control": return "by the control group’s fixed policy";
+    case "baseline": return mode === "apprentice" ? "by the outside policy" : "by the fixed policy";
+    default: return name(note.group);
+  }
+}
 
 /** A note in words. Its values come from outside; they are only ever shown as text. */
-export function sentence(note) {
+export function sentence(note, mode) {
   const range = note.first === note.last ? `record ${note.first}` : `records ${note.first}–${note.last}`;
   switch (note.kind) {
     case "decided":
-      return `Chose “${name(note.action)}” for event ${name(note.event_id)}, ${groupOf(note)}` +
+      return `Chose “${name(note.action)}” for event ${event(note)}, ${decider(note, mode)}` +
         (known(note.propensity) ? `; propensity ${grouped(note.propensity, 2)}.` : ".");
     case "rewarded":
-      return `Event ${name(note.event_id)}, decided ${groupOf(note)}, closed with reward ${amount(note.value)}.`;
+      return `Event ${event(note)}, decided ${decider(note, mode)}, closed with reward ${amount(note.value)}.`;
     case "recorded":
       return `An own observation is durable: record ${note.sequence} of this node, round ${note.round}.`;
     case "sent":

@@ -2,9 +2,9 @@
 
 import { Series } from "./history.js";
 import {
-  amount, byId, bytes, clock, counted, decimal, grouped, known, make, signed, span, write,
+  amount, byId, bytes, clock, counted, decimal, grouped, known, listed, make, signed, span, write,
 } from "./marks.js";
-import { sparkline } from "./rewards.js";
+import { baselineOf, sparkline } from "./rewards.js";
 
 const WINDOW_S = 10, MOST_SAMPLES = 90, MOST_REASONS = 3;
 const MODES = {
@@ -28,10 +28,7 @@ export class Figures {
     byId("mode").title = MODES[status.mode] || "";
     byId("mode").dataset.mode = status.mode;
     this.decisions(status);
-    const { learner, difference, half_width: half } = status.rewards;
-    tile("mean", withHalf(decimal(learner.mean, learner.half_width), learner.half_width), known(difference)
-      ? `${withHalf(signed(difference, half), half)} against the control group`
-      : "no control group to compare with");
+    this.mean(status);
     this.links(peers);
     const refusals = Object.entries(status.refused).sort((a, b) => b[1] - a[1]);
     const reasons = refusals.slice(0, MOST_REASONS).map(([reason, count]) => `${reason}: ${grouped(count)}`);
@@ -43,6 +40,19 @@ export class Figures {
     tile("disk-bytes", bytes(status.disk_bytes), `${counted(status.position, "entry", "entries")}, ` +
       (waiting > 0 ? `${grouped(waiting)} not durable yet` : "all durable"));
     this.about(status);
+  }
+
+  /** The mean reward of whoever decides in the node's mode. */
+  mean(status) {
+    const learns = status.mode === "online";
+    const arm = learns ? status.rewards.learner : baselineOf(status);
+    write(byId("mean-name"), learns ? "Mean reward, learner" : "Mean reward, baseline");
+    byId("mean-name").title = `Mean reward of the events that ${learns
+      ? "the learner decided" : "another policy than the learner decided"}, with half of its 95% interval`;
+    const under = learns ? comparison(status)
+      : status.mode === "off" ? "a fixed policy decides, not the learner"
+      : "an outside policy decides, not the learner";
+    tile("mean", withHalf(decimal(arm?.mean, arm?.half_width), arm?.half_width), under);
   }
 
   decisions(status) {
@@ -70,12 +80,12 @@ export class Figures {
   links(peers) {
     const near = peers.peers.filter((peer) => peer.neighbour), up = near.filter((peer) => peer.linked);
     const behind = near.filter((peer) => peer.behind > 0).sort((a, b) => b.behind - a.behind)[0];
-    const down = near.find((peer) => peer.linked === false);
+    const down = near.filter((peer) => peer.linked === false).map((peer) => peer.name);
     let words = near.length ? "no neighbour is known to lag" : "the node has no neighbours";
     if (behind) words = `${behind.name} lacks ${counted(behind.behind, "record", "records")} of this node`;
-    if (down) words = `${down.name} is not reached`;
+    if (down.length) words = `${listed(down, 3)} ${down.length === 1 ? "is" : "are"} not reached`;
     tile("links", near.length ? `${grouped(up.length)} of ${grouped(near.length)} up` : "none", words);
-    byId("tile-links").classList.toggle("bad", Boolean(down));
+    byId("tile-links").classList.toggle("bad", down.length > 0);
   }
 
   /** Bring times up to date. */
@@ -105,6 +115,14 @@ export class Figures {
       list.replaceChildren(...(words.length ? words : ["none"]).map((text) => make("div", {}, text)));
     }
   }
+}
+
+/** The learner beside the control group, in a few words. */
+function comparison({ rewards, control_share: share }) {
+  const { control, difference, half_width: half } = rewards;
+  if (known(difference) && known(half)) return `${withHalf(signed(difference, half), half)} against the control group`;
+  if (control.count) return "too few rewards to compare";
+  return share > 0 ? "no reward of the control group yet" : "no control group to compare with";
 }
 
 const withHalf = (text, half) => (known(half) ? `${text} ± ${decimal(half, half)}` : text);

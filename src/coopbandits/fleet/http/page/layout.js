@@ -6,6 +6,9 @@
 const SWEEPS = 40;
 const LAST_STEP = 0.05;
 const STRETCH = 1.7;
+const TURNS = 180;
+const LONGEST_HOP = 190; // in pixels: two sites need not fill the page
+const APART = 0.8; // between parts that no path joins, in hops
 
 /** The neighbours of each site. names: unique; edges: pairs of names. */
 export function adjacency(names, edges) {
@@ -40,9 +43,33 @@ export function pathBetween(neighbours, from, to, without) {
 
 /** Where sites are: name -> [x, y], one hop being about 1 long. */
 export function placed(names, edges) {
-  const sorted = [...names].sort(), count = sorted.length;
-  const hops = hopsBetween(sorted, adjacency(sorted, edges));
-  const seed = seedOf(JSON.stringify([sorted, edges.map((edge) => [...edge].sort().join("\n")).sort()]));
+  const sorted = [...names].sort(), neighbours = adjacency(sorted, edges);
+  return besides(connected(sorted, neighbours).map((part) => laid(part, neighbours)));
+}
+
+/** Sites that paths join, the largest set first. */
+function connected(sorted, neighbours) {
+  const seen = new Set(), parts = [];
+  for (const name of sorted) {
+    if (seen.has(name)) continue;
+    const part = [name];
+    seen.add(name);
+    for (let head = 0; head < part.length; head += 1) {
+      for (const next of neighbours.get(part[head])) {
+        if (seen.has(next)) continue;
+        seen.add(next);
+        part.push(next);
+      }
+    }
+    parts.push(part.sort());
+  }
+  return parts.sort((a, b) => b.length - a.length);
+}
+
+/** Lay out sites that paths join. */
+function laid(names, neighbours) {
+  const count = names.length, hops = hopsBetween(names, neighbours);
+  const seed = seedOf(JSON.stringify(names.map((name) => [name, neighbours.get(name)])));
   const starts = count <= 60 ? 6 : 1;
   let best = null, least = Infinity;
   for (let start = 0; start < starts; start += 1) {
@@ -50,41 +77,78 @@ export function placed(names, edges) {
     const stress = stressOf(points, hops, count);
     if (stress < least) [best, least] = [points, stress];
   }
-  return new Map(sorted.map((name, i) => [name, [best[2 * i], best[2 * i + 1]]]));
+  return new Map(names.map((name, i) => [name, [best[2 * i], best[2 * i + 1]]]));
 }
 
-/** Turn and stretch a layout into a frame; the turn is the one that leaves most room. */
-export function fitted(places, width, height, margin) {
-  const points = [...places.values()];
-  const wide = Math.max(1, width - 2 * margin), high = Math.max(1, height - 2 * margin);
+/** Put what no path joins beside the largest part, in columns that are about as high. */
+function besides([largest, ...others]) {
+  const all = new Map(largest), box = boxOf(largest.values());
+  const most = Math.max(box[1][1] - box[1][0], (box[0][1] - box[0][0]) / 2, 1);
+  const columns = [];
+  for (const part of others) {
+    const [[left, right], [low, high]] = boxOf(part.values());
+    let column = columns.at(-1);
+    if (!column || column.high + high - low > most) {
+      column = { high: -APART, wide: 0, parts: [] };
+      columns.push(column);
+    }
+    column.parts.push({ part, left, low: low - column.high - APART });
+    column.high += APART + high - low;
+    column.wide = Math.max(column.wide, right - left);
+  }
+  let x = box[0][1] + APART;
+  for (const { high, wide, parts } of columns) {
+    const y = (box[1][0] + box[1][1] - high) / 2;
+    for (const { part, left, low } of parts) {
+      for (const [name, point] of part) all.set(name, [x + point[0] - left, y + point[1] - low]);
+    }
+    x += wide + APART;
+  }
+  return all;
+}
+
+/**
+ * Turn and stretch a layout into a frame; the turn is the one that leaves most room.
+ *
+ * Returns { points, height }: few sites need less height than there is.
+ */
+export function fitted(places, width, most, margin) {
+  const wide = Math.max(1, width - 2 * margin), high = Math.max(1, most - 2 * margin);
   let best = null;
-  for (let turn = 0; turn < 36; turn += 1) {
-    const c = Math.cos((turn * Math.PI) / 36), s = Math.sin((turn * Math.PI) / 36);
-    const turned = points.map(([x, y]) => [c * x - s * y, s * x + c * y]);
-    const box = [0, 1].map((axis) => {
-      const values = turned.map((point) => point[axis]);
-      return [Math.min(...values), Math.max(...values)];
-    });
-    const across = wide / Math.max(box[0][1] - box[0][0], 1e-9);
-    const down = high / Math.max(box[1][1] - box[1][0], 1e-9);
+  for (let turn = 0; turn < TURNS; turn += 1) {
+    const c = Math.cos((turn * Math.PI) / TURNS), s = Math.sin((turn * Math.PI) / TURNS);
+    const turned = [...places.values()].map(([x, y]) => [c * x - s * y, s * x + c * y]);
+    const box = boxOf(turned), tall = box[1][1] - box[1][0];
+    const across = Math.min(LONGEST_HOP, wide / Math.max(box[0][1] - box[0][0], 1e-9));
+    const down = Math.min(LONGEST_HOP, high / Math.max(tall, 1e-9));
     const room = Math.min(across, down);
-    if (!best || room > best.room * 1.001) best = { turned, box, across, down, room };
+    const better = !best || room > best.room * 1.001;
+    if (better || (room > best.room * 0.999 && tall < best.tall * 0.999)) {
+      best = { turned, box, tall, across, down, room };
+    }
   }
   // Some stretching makes room for names; more would belie the hops.
   const scale = [Math.min(best.across, STRETCH * best.room), Math.min(best.down, STRETCH * best.room)];
   const middle = best.box.map(([low, above]) => (low + above) / 2);
-  const at = (x, y) => [
-    width / 2 + (best.room > 1e6 ? 0 : (x - middle[0]) * scale[0]),
-    height / 2 + (best.room > 1e6 ? 0 : (y - middle[1]) * scale[1]),
-  ];
-  return new Map([...places.keys()].map((name, i) => [name, at(...best.turned[i])]));
+  const height = Math.min(most, Math.round(best.tall * scale[1] + 2 * margin));
+  const at = ([x, y]) => [width / 2 + (x - middle[0]) * scale[0], height / 2 + (y - middle[1]) * scale[1]];
+  return { points: new Map([...places.keys()].map((name, i) => [name, at(best.turned[i])])), height };
 }
 
+/** [[least x, most x], [least y, most y]] of points. */
+function boxOf(points) {
+  const all = [...points];
+  return [0, 1].map((axis) => {
+    const values = all.map((point) => point[axis]);
+    return [Math.min(...values), Math.max(...values)];
+  });
+}
+
+/** Hops between all sites of a connected part. */
 function hopsBetween(names, neighbours) {
   const count = names.length, index = new Map(names.map((name, i) => [name, i]));
   const near = names.map((name) => neighbours.get(name).map((other) => index.get(other)));
   const hops = new Float32Array(count * count).fill(-1);
-  let longest = 1;
   for (let from = 0; from < count; from += 1) {
     const queue = [from];
     hops[from * count + from] = 0;
@@ -93,12 +157,11 @@ function hopsBetween(names, neighbours) {
       for (const next of near[queue[head]]) {
         if (hops[from * count + next] >= 0) continue;
         hops[from * count + next] = further;
-        longest = Math.max(longest, further);
         queue.push(next);
       }
     }
   }
-  return hops.map((value) => (value < 0 ? longest + 1 : value));
+  return hops;
 }
 
 function descended(hops, count, random) {

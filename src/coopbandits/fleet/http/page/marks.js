@@ -51,9 +51,19 @@ export function decimal(value, half = null) {
   return grouped(value, Math.min(4, Math.max(0, digits)));
 }
 
-export const signed = (value, half = null) => (value > 0 ? "+" : "") + decimal(value, half);
+export function signed(value, half = null) {
+  const text = decimal(value, half);
+  return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+}
 
 export const counted = (count, one, many) => `${grouped(count)} ${count === 1 ? one : many}`;
+
+/** Names as a list of a sentence: "a, b and 3 more". */
+export function listed(names, most) {
+  const left = names.length - most;
+  if (left > 1) return `${names.slice(0, most).join(", ")} and ${grouped(left)} more`;
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
 
 /** Bytes with their unit. */
 export function bytes(value) {

@@ -1,12 +1,12 @@
 // The network as this node sees it: who is joined to whom, who is heard, which links are up.
 
 import { adjacency, fitted, pathBetween, placed } from "./layout.js";
-import { counted, draw, grouped, known, shortened } from "./marks.js";
+import { counted, draw, grouped, known, listed, shortened } from "./marks.js";
 import { Travel } from "./travel.js";
 
 /** More sites than this are not drawn; the nearest ones are. */
 export const MOST_DRAWN = 300;
-const LETTER = 6.6, LINE = 14;
+const LETTER = 6.6, LINE = 14, LEAST_HEIGHT = 150, MARGIN = 44;
 
 export class NetworkPicture {
   constructor(host) {
@@ -14,7 +14,8 @@ export class NetworkPicture {
     this.svg = draw("svg", { role: "img" });
     this.still = draw("g", {});
     const layer = draw("g", { class: "moving" });
-    this.svg.append(this.still, layer);
+    this.names = draw("g", {}); // above what moves, so that names stay readable
+    this.svg.append(this.still, layer, this.names);
     host.append(this.svg);
     this.places = new Map();
     this.neighbours = new Map();
@@ -23,8 +24,9 @@ export class NetworkPicture {
     new ResizeObserver(() => this.redraw()).observe(host);
   }
 
-  /** Take what is known now: a PeersReply, and who is quarantined. */
-  show(reply, quarantined) {
+  /** Take what is known now: a PeersReply, who is quarantined, and whether K_z is known yet. */
+  show(reply, quarantined, trusting) {
+    this.trusting = trusting;
     const own = { name: reply.node, distance: 0, heard: true, worth: 1, neighbour: false };
     const others = reply.peers.filter((peer) => peer.name !== reply.node);
     const nearest = others.sort((a, b) => hopsOf(a) - hopsOf(b) || byName(a, b));
@@ -45,17 +47,22 @@ export class NetworkPicture {
   }
 
   redraw() {
-    const width = Math.round(this.host.clientWidth), height = Math.round(this.host.clientHeight);
-    if (!this.reply || width < 50 || height < 50) return;
+    const width = Math.round(this.host.clientWidth);
+    if (!this.reply || width < 50) return;
     const looks = this.sites.map((s) => [s.name, s.heard, s.linked, Math.round((s.worth || 0) * 50)]);
-    const state = JSON.stringify([width, height, this.shape, looks, [...this.quarantined]]);
+    const state = JSON.stringify([width, this.shape, this.trusting, looks, [...this.quarantined]]);
     this.svg.setAttribute("aria-label", this.words());
     if (state === this.drawn) return;
     this.drawn = state;
+    const most = parseFloat(getComputedStyle(this.host).maxHeight) || 400;
+    const { points, height: needed } = fitted(this.places, width, most, Math.min(MARGIN, width / 9));
+    const height = Math.max(LEAST_HEIGHT, needed), down = (height - needed) / 2;
+    this.points = new Map([...points].map(([name, [x, y]]) => [name, [x, y + down]]));
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.host.style.height = `${height}px`;
     const size = Math.max(4.5, Math.min(13, 56 / Math.sqrt(this.sites.length)));
-    this.points = fitted(this.places, width, height, Math.min(48, width / 9));
-    this.still.replaceChildren(...this.lines(), ...this.circles(size), ...this.labels(size, width, height));
+    this.still.replaceChildren(...this.lines(), ...this.circles(size));
+    this.names.replaceChildren(...this.labels(size, width, height));
   }
 
   lines() {
@@ -83,7 +90,8 @@ export class NetworkPicture {
       const kind = ["site", own ? "own" : "", site.heard ? "heard" : "unheard",
         this.quarantined.has(site.name) ? "quarantined" : ""].filter(Boolean).join(" ");
       const circle = draw("circle", { class: kind, cx, cy, r: own ? size * 1.25 : size },
-        draw("title", {}, siteText(site, own, this.reply.ttl, this.quarantined.has(site.name))));
+        draw("title", {}, siteText(site, own, this.reply.ttl, this.trusting) +
+          (this.quarantined.has(site.name) ? "; quarantined" : "")));
       circle.style.setProperty("--worth", `${Math.round(100 * Math.max(0, Math.min(1, site.worth || 0)))}%`);
       if (!this.quarantined.has(site.name)) return [circle];
       const r = size * 0.6;
@@ -95,27 +103,38 @@ export class NetworkPicture {
   /** Names, the nearest first; one that would cover another thing is left to the tooltip. */
   labels(size, width, height) {
     const taken = [...this.points.values()].map(([x, y]) => [x - size, y - size, x + size, y + size]);
+    const edges = this.edges.map(([u, v]) => [this.points.get(u), this.points.get(v)]);
     const labels = [];
     for (const site of this.sites) {
       const [x, y] = this.points.get(site.name), own = site.name === this.reply.node;
       const text = shortened(site.name, own ? 24 : 16);
-      const wide = [...text].length * LETTER * (own ? 1.15 : 1);
-      const gap = size * (own ? 1.25 : 1) + 5;
-      const spots = [
-        [x - wide / 2, y + gap], [x - wide / 2, y - gap - LINE],
-        [x + gap, y - LINE / 2], [x - gap - wide, y - LINE / 2],
-      ].filter(([left, top]) => left >= 2 && top >= 0 && left + wide <= width - 2 && top + LINE <= height);
-      const free = spots.find(([left, top]) =>
-        taken.every((box) => left > box[2] || left + wide < box[0] || top > box[3] || top + LINE < box[1]));
-      const spot = free || (own ? spots[0] || [2, Math.max(0, y - gap - LINE)] : null);
-      if (!spot) continue;
-      taken.push([spot[0], spot[1], spot[0] + wide, spot[1] + LINE]);
+      const wide = [...text].length * LETTER * (own ? 1.2 : 1);
+      const spot = this.spot(x, y, size * (own ? 1.25 : 1) + 5, wide, { taken, edges, width, height });
+      if (!spot && !own) continue;
+      const [left, top] = spot || [Math.max(2, Math.min(width - wide - 2, x - wide / 2)), y + size + 5];
+      taken.push([left, top, left + wide, top + LINE]);
       labels.push(draw("text", {
         class: own ? "name own" : site.heard ? "name" : "name unheard",
-        x: spot[0] + wide / 2, y: spot[1] + LINE - 3, "text-anchor": "middle",
+        x: left + wide / 2, y: top + LINE - 3, "text-anchor": "middle",
       }, text));
     }
     return labels;
+  }
+
+  /** Where a name covers no other thing and the fewest edges; undefined for nowhere. */
+  spot(x, y, gap, wide, { taken, edges, width, height }) {
+    const [left, top, right, bottom] = [x - gap - wide, y - gap - LINE, x + gap, y + gap];
+    const [middle, beside] = [x - wide / 2, y - LINE / 2];
+    const shifts = [0, 0.3, -0.3, 0.6, -0.6];
+    const spots = [
+      ...shifts.flatMap((part) => [[middle + part * wide, bottom], [middle + part * wide, top]]),
+      ...shifts.flatMap((part) => [[right, beside + part * LINE], [left, beside + part * LINE]]),
+    ].map(([at, down]) => [at, down, at + wide, down + LINE])
+      .filter((box) => box[0] >= 2 && box[1] >= 0 && box[2] <= width - 2 && box[3] <= height)
+      .filter((box) => taken.every((other) =>
+        box[0] > other[2] || box[2] < other[0] || box[1] > other[3] || box[3] < other[1]));
+    const covered = spots.map((spot) => edges.reduce((sum, [a, b]) => sum + within(a, b, spot), 0));
+    return spots[covered.indexOf(Math.min(...covered))];
   }
 
   /** Show a note that is about records: made here, handed over, or come from elsewhere. */
@@ -136,24 +155,41 @@ export class NetworkPicture {
     const { reply, sites, left } = this;
     const heard = sites.filter((site) => site.heard).length - 1;
     const down = sites.filter((site) => site.linked === false).map((site) => site.name);
+    const links = down.length === 1 ? "link" : "links", are = down.length === 1 ? "is" : "are";
     return [
       `${counted(sites.length + left, "site", "sites")} and ${counted(reply.edges.length, "link", "links")};`,
-      `this node learns from ${counted(heard, "other site", "other sites")}, at most γ = ` +
-        `${counted(reply.ttl, "hop", "hops")} away.`,
+      heard
+        ? `this node learns from ${counted(heard, "other site", "other sites")}, at most γ = ` +
+          `${counted(reply.ttl, "hop", "hops")} away.`
+        : "this node learns from no other site.",
       left ? `Drawn are the ${grouped(sites.length)} sites that are nearest to it.` : "",
-      down.length ? `The link to ${down.slice(0, 5).join(", ")} is down.` : "",
+      down.length ? `The ${links} to ${listed(down, 5)} ${are} down.` : "",
     ].filter(Boolean).join(" ");
   }
 }
 
-function siteText(site, own, ttl, quarantined) {
+function siteText(site, own, ttl, trusting) {
   if (own) return `${site.name}: this node`;
-  const hops = site.distance === null ? "no way leads there" : counted(site.distance, "hop", "hops");
-  const heard = site.heard
-    ? `K_z = ${known(site.worth) ? grouped(site.worth, 2) : "not known"}, ` +
-      counted(site.records, "record", "records")
-    : `not heard: it is further than γ = ${ttl}`;
-  return `${site.name}: ${hops}; ${heard}${quarantined ? "; quarantined" : ""}`;
+  if (site.distance === null) return `${site.name}: not heard, no path leads there`;
+  const hops = counted(site.distance, "hop", "hops");
+  if (!site.heard) return `${site.name}: ${hops}; not heard, as it is further than γ = ${ttl}`;
+  const worth = trusting && known(site.worth) ? `K_z = ${grouped(site.worth, 2)}` : "K_z not estimated yet";
+  return `${site.name}: ${hops}; ${worth}, ${counted(site.records, "record", "records")}`;
+}
+
+/** How long the line from a to b is within a box (Liang and Barsky 1984). */
+function within([ax, ay], [bx, by], [left, top, right, bottom]) {
+  let from = 0, to = 1;
+  for (const [step, low, high] of [[bx - ax, left - ax, right - ax], [by - ay, top - ay, bottom - ay]]) {
+    if (Math.abs(step) < 1e-9) {
+      if (low > 0 || high < 0) return 0;
+      continue;
+    }
+    const [first, last] = [low / step, high / step].sort((one, other) => one - other);
+    from = Math.max(from, first);
+    to = Math.min(to, last);
+  }
+  return Math.max(0, to - from) * Math.hypot(bx - ax, by - ay);
 }
 
 const hopsOf = (peer) => (peer.distance === null ? Infinity : peer.distance);

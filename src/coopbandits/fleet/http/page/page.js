@@ -5,9 +5,10 @@ import { Connection } from "./connection.js";
 import { Figures } from "./figures.js";
 import { byId, clock, span, write } from "./marks.js";
 import { NetworkPicture } from "./network.js";
+import { markOverflow } from "./overflow.js";
 import { RewardPicture } from "./rewards.js";
 import { SiteTable } from "./sites.js";
-import { TrustPicture } from "./trust.js";
+import { TrustPicture, isEstimated } from "./trust.js";
 
 const TELLING = new Set(["rewarded", "adopted", "linked", "refused", "quarantined", "recorded", "disk"]);
 
@@ -17,7 +18,7 @@ const trust = new TrustPicture();
 const sites = new SiteTable();
 const activity = new Activity();
 const figures = new Figures();
-const seen = { status: null, peers: null, answeredAt: null, failing: false, why: "", disk: "" };
+const seen = { status: null, peers: null, trusting: false, answeredAt: null, failing: false, why: "", disk: "" };
 
 /** The node's time now; its clock may differ from the reader's. */
 const nodeTime = () => seen.status.now + (performance.now() - seen.answeredAt) / 1000;
@@ -27,13 +28,16 @@ const connection = new Connection({
     const before = seen.status;
     if (before && before.started_at !== status.started_at) tell(status.now, "The node was started again.");
     else if (seen.failing && before) tell(status.now, "The node answers again.");
-    Object.assign(seen, { status, peers, answeredAt: performance.now(), failing: false, why: "" });
+    const trusting = isEstimated(similarity);
+    Object.assign(seen, { status, peers, trusting, answeredAt: performance.now(), failing: false, why: "" });
+    byId("main").hidden = false;
     figures.show(status, peers);
-    network.show(peers, status.quarantined);
+    network.show(peers, status.quarantined, trusting);
     write(byId("network-words"), network.words());
     rewards.show(status);
     trust.show(similarity, peers, status.quarantined, status.now);
-    byId("main").hidden = false;
+    activity.mode = status.mode;
+    times();
     banners();
     connectionWords();
   },
@@ -53,11 +57,16 @@ const connection = new Connection({
   ticked() {
     activity.redraw();
     connectionWords();
-    if (!seen.status) return;
-    figures.tick(nodeTime());
-    sites.show(seen.peers, seen.status, nodeTime());
+    if (seen.status) times();
   },
 });
+
+/** Bring what depends on the time up to date. */
+function times() {
+  const now = nodeTime();
+  figures.tick(now);
+  sites.show(seen.peers, seen.status, now, seen.trusting);
+}
 
 function tell(at, text) {
   activity.push({ kind: "page", at, text });
@@ -115,4 +124,5 @@ function banner(id, shown, words) {
   if (shown) write(element, words);
 }
 
+markOverflow();
 connection.start();

@@ -1,4 +1,4 @@
-// Rewards: the running mean of the learner beside the control group's, and their difference.
+// Rewards: the running means of learner, control group and baseline, and what learning is worth.
 
 import { Latest, Series } from "./history.js";
 import {
@@ -7,10 +7,16 @@ import {
 
 const MOST_SAMPLES = 360, WINDOW = 100;
 
+const GROUPS = [["learner", "learner"], ["control", "control group"], ["baseline", "baseline"]];
+const NONE = { count: 0, mean: null, half_width: null };
+
+/** The rewards of events that another policy than the learner decided, in the modes that have one. */
+export const baselineOf = (status) => status.rewards.baseline ?? NONE;
+
 export class RewardPicture {
   constructor() {
     this.series = new Series(MOST_SAMPLES);
-    this.latest = { learner: new Latest(WINDOW), control: new Latest(WINDOW) };
+    this.latest = Object.fromEntries(GROUPS.map(([key]) => [key, new Latest(WINDOW)]));
     this.host = byId("reward-charts");
     new ResizeObserver(() => this.redraw()).observe(this.host);
   }
@@ -19,8 +25,9 @@ export class RewardPicture {
   show(status) {
     const last = this.series.samples.at(-1);
     if (last && last.at > status.now) this.series.clear(); // the node's clock was set back
-    this.series.push({ at: status.now, ...status.rewards });
-    this.rewards = status.rewards;
+    this.status = status;
+    this.rewards = { ...status.rewards, baseline: baselineOf(status) };
+    this.series.push({ at: status.now, ...this.rewards });
     this.redraw();
   }
 
@@ -31,39 +38,44 @@ export class RewardPicture {
 
   redraw() {
     if (!this.rewards) return;
-    const { learner, control, difference, half_width: half } = this.rewards;
-    this.row("learner", learner);
-    this.row("control", control);
-    write(byId("difference-mean"), known(difference) ? signed(difference, half) : "–");
-    write(byId("difference-half"), known(half) ? `± ${decimal(half, half)}` : "–");
-    write(byId("reward-words"), rewardWords(this.rewards));
+    const { difference, half_width: half } = this.rewards, compared = known(difference) && known(half);
+    const { mode, control_share: share } = this.status, learns = mode === "online";
+    this.row("learner", learns);
+    this.row("control", learns && share > 0);
+    this.row("baseline", !learns);
+    byId("difference-row").hidden = !compared;
+    write(byId("difference-mean"), compared ? signed(difference, half) : "");
+    write(byId("difference-half"), compared ? ` ± ${decimal(half, half)}` : "");
+    write(byId("reward-words"), rewardWords(this.rewards, this.status));
     const charts = [];
-    if (learner.count || control.count) charts.push(this.means());
-    if (known(difference)) charts.push(this.differences());
+    if (GROUPS.some(([key]) => this.rewards[key].count)) charts.push(this.means());
+    if (compared) charts.push(this.differences());
     this.host.replaceChildren(...charts);
+    byId("chart-words").hidden = !charts.length;
   }
 
-  row(group, arm) {
-    write(byId(`${group}-count`), grouped(arm.count));
-    write(byId(`${group}-mean`), decimal(arm.mean, arm.half_width));
-    const half = arm.half_width;
-    write(byId(`${group}-half`), known(half) ? `± ${decimal(half, half)}` : "–");
+  /** A group's row; one without rewards is there only if it is expected to get some. */
+  row(group, expected) {
+    const { count, mean, half_width: half } = this.rewards[group];
+    byId(`${group}-row`).hidden = !count && !expected;
+    write(byId(`${group}-count`), grouped(count));
+    write(byId(`${group}-mean`), decimal(mean, half));
+    write(byId(`${group}-half`), known(half) ? ` ± ${decimal(half, half)}` : "");
     const { values } = this.latest[group];
-    write(byId(`${group}-latest`), values.length ? decimal(this.latest[group].mean()) : "–");
+    write(byId(`${group}-latest`), values.length ? decimal(this.latest[group].mean(), half) : "–");
     const seen = counted(values.length, "reward", "rewards");
     byId(`${group}-latest`).title = `Mean of the last ${seen} that this page has seen, at most ${WINDOW}`;
   }
 
   means() {
-    const groups = [["learner", "learner"], ["control", "control group"]];
-    const lines = groups.map(([key, label]) => ({
+    const lines = GROUPS.map(([key, label]) => ({
       kind: key, label, points: this.series.samples.map((s) => [s.at, s[key].mean, s[key].half_width]),
     })).filter(({ points }) => points.some((point) => known(point[1])));
     return chart(this.host.clientWidth, 190, lines, "mean reward", false, this.times());
   }
 
   differences() {
-    const points = this.series.samples.map((s) => [s.at, s.difference, s.half_width]);
+    const points = this.series.samples.map((s) => [s.at, known(s.half_width) ? s.difference : null, s.half_width]);
     const line = { kind: "difference", label: "learner − control", points };
     const title = "difference, learner − control group";
     return chart(this.host.clientWidth, 130, [line], title, true, this.times());
@@ -71,15 +83,22 @@ export class RewardPicture {
 
   /** From when to when there are rewards; both charts show the same time. */
   times() {
-    const times = this.series.samples.filter((s) => s.learner.count || s.control.count).map((s) => s.at);
-    return [times[0], Math.max(times.at(-1), times[0] + 10)];
+    const there = this.series.samples.filter((s) => GROUPS.some(([key]) => s[key].count));
+    return [there[0].at, Math.max(there.at(-1).at, there[0].at + 10)];
   }
 }
 
-function rewardWords({ learner, control, difference, half_width: half }) {
-  if (!learner.count && !control.count) return "No event was rewarded yet.";
+function rewardWords({ learner, control, baseline, difference, half_width: half }, { mode, control_share: share }) {
+  if (mode !== "online") {
+    const who = mode === "off" ? "A fixed" : "An outside";
+    return `${who} policy decides (mode ${mode}). Its rewards are the baseline’s, not the learner’s.`;
+  }
+  if (!learner.count && !control.count && !baseline.count) return "No event was rewarded yet.";
+  if (!control.count && share > 0) {
+    return `The control group, ${percent(share)} of the events, has no reward yet to compare with.`;
+  }
   if (!control.count) {
-    return "There are no rewards of a control group: what learning is worth cannot be told. " +
+    return "There is no control group: what learning is worth cannot be told. " +
       "The setting “control” of the node makes one.";
   }
   if (!known(difference) || !known(half)) return "There are too few rewards to compare the two groups.";
@@ -87,6 +106,8 @@ function rewardWords({ learner, control, difference, half_width: half }) {
   if (difference + half < 0) return "The learner earns less than the fixed policy of the control group.";
   return "The two groups cannot be told apart yet: the interval of their difference holds 0.";
 }
+
+const percent = (share) => `${Number((100 * share).toPrecision(2))}%`;
 
 /** lines: [{ kind, label, points: [[at, value, half], …] }] */
 function chart(hostWidth, height, lines, title, zero, [first, last]) {
@@ -149,7 +170,7 @@ export function sparkline(points, low, high, width, height, label) {
   const viewBox = `0 0 ${width} ${height}`;
   const svg = draw("svg", { class: "spark", viewBox, width, height, role: "img", "aria-label": label });
   svg.append(draw("title", {}, label));
-  const first = points[0]?.[0] ?? 0, last = Math.max(points.at(-1)?.[0] ?? 1, first + 1);
+  const last = points.at(-1)?.[0] ?? 1, first = Math.min(points[0]?.[0] ?? 0, last - 1);
   const x = linear(first, last, 1, width - 3, 1), y = linear(low, high, height - 2, 2, 1);
   const inside = (value) => y(Math.max(low, Math.min(high, value)));
   const line = points.map(([at, value]) => (known(value) ? [x(at), inside(value)] : null));
