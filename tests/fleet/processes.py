@@ -122,12 +122,6 @@ def children(pid):
     return found
 
 
-def cpu_seconds(pid):
-    """Return how much CPU time a process has taken."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def is_alive(pid):
     """Tell whether a process runs, and is no zombie."""
     try:
