@@ -94,7 +94,7 @@ def test_lab_and_fleet_import_neither_each_other_nor_the_command(layer, other):
 
 def test_the_command_imports_nothing_heavy_before_it_knows_what_is_asked():
     assert {name.split(".")[0] for name in imported(SOURCE / "cli.py")} <= {
-        "argparse", "collections", "coopbandits", "importlib", "os", "sys",
+        "argparse", "collections", "coopbandits", "importlib", "os", "signal", "sys", "threading",
     }  # fmt: skip
 
 

@@ -3,7 +3,8 @@
 import json
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from unicodedata import category
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -12,6 +13,18 @@ if TYPE_CHECKING:
 
 # How wide a line is where there is no terminal to ask.
 _WIDTH = 100
+# Categories of characters that are not shown: controls, surrogates, ends of lines and paragraphs;
+# and those that turn the direction of what follows.
+_OBEYED = ("Cc", "Cs", "Zl", "Zp")
+_TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+def visible(text: str) -> str:
+    r"""Spell out what a terminal would obey instead of showing it: a name's escape is \x1b."""
+    return "".join(
+        c.encode("unicode_escape").decode() if category(c) in _OBEYED or c in _TURNING else c
+        for c in text
+    )
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -36,23 +49,30 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     """Print rows under their columns; all but the first stand right."""
     from rich.text import Text  # noqa: PLC0415 (heavy; names may look like markup)
 
-    table = new_table(Text(title))
+    table = new_table(Text(visible(title)))
     for column in columns:
-        table.add_column(Text(column), justify="left" if column == columns[0] else "right")
+        justify: Literal["left", "right"] = "left" if column == columns[0] else "right"
+        table.add_column(Text(visible(column)), justify=justify)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     console().print(table)
 
 
 def show_words(lines: Sequence[str]) -> None:
-    """Print lines as they are."""
+    """Print lines, each as it is."""
     for line in lines:
-        sys.stdout.write(line + "\n")
+        sys.stdout.write(visible(line) + "\n")
 
 
 def show_json(value: Any) -> None:
     """Print a value as JSON; numbers that are none (NaN, infinity) are null."""
-    sys.stdout.write(json.dumps(_finite(value), indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=False)
+    sys.stdout.write("\n".join(_escaped(line) for line in text.split("\n")) + "\n")
+
+
+def _escaped(line: str) -> str:
+    r"""Spell out what JSON leaves as it is, and a terminal would obey, as \u009b."""
+    return "".join(c if visible(c) == c else json.dumps(c)[1:-1] for c in line)
 
 
 def _finite(value: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from coopbandits.lab.experiments.experiment import Experiment, located, read_experiment
 from coopbandits.lab.experiments.kinds import Mistake
 from coopbandits.lab.experiments.runner import check, run_experiment
-from coopbandits.lab.experiments.shown import bars, show_finals
+from coopbandits.lab.experiments.shown import bars, show_changed, show_finals
 from coopbandits.lab.terminal import show_words
 
 
@@ -32,7 +32,12 @@ def carry_out(experiment: Experiment, options: argparse.Namespace) -> None:
     """Run an experiment with a command's options, and show what came of it."""
     with bars(experiment.name) as on_trial:
         store = run_experiment(
-            experiment, options.out, workers=options.workers, dask=options.dask, on_trial=on_trial
+            experiment,
+            options.out,
+            workers=options.workers,
+            dask=options.dask,
+            on_trial=on_trial,
+            on_changed=show_changed,
         )
     show_finals(store)
     show_words([f"kept in {options.out}; `coop report {options.out}` makes a page of it"])

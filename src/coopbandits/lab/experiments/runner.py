@@ -1,7 +1,7 @@
 """How is an experiment run? Trial after trial, each kept as it is done; then tables and figures."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,9 +11,10 @@ from coopbandits.lab.experiments.experiment import Experiment, Task
 from coopbandits.lab.experiments.figures import write_figures
 from coopbandits.lab.experiments.kinds import HALF_DIAMETER
 from coopbandits.lab.experiments.processes import as_they_come
-from coopbandits.lab.experiments.store import Store, write_whole
+from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.tables import write_tables
 from coopbandits.lab.experiments.trial import Record, run_task
+from coopbandits.lab.experiments.whole_files import write_whole
 from coopbandits.lab.networks import half_diameter
 from coopbandits.network import Network
 
@@ -27,6 +28,7 @@ def run_experiment(
     workers: int | None = None,
     dask: str | None = None,
     on_trial: Progress | None = None,
+    on_changed: Callable[[Sequence[Task]], None] | None = None,
 ) -> Store:
     """Run an experiment, or what is left of it, and keep it in a folder.
 
@@ -38,11 +40,15 @@ def run_experiment(
         workers: How many processes; as many as there are cores, if not given.
         dask: The address of a Dask scheduler, to run there instead.
         on_trial: Told how many trials of how many are done, and the last one.
+        on_changed: Told which kept trials are played again, as what they depend on has changed
+            since: a table of theirs, their network, or what their own code says.
     """
     if workers is not None:
         as_count(workers, "workers")
     check(experiment)
     with Store.begun(out, experiment) as store:
+        if store.changed and on_changed is not None:
+            on_changed(store.changed)
         done = store.done()
         pending = [task for task in experiment.tasks if task not in done]
         total = len(done) + len(pending)

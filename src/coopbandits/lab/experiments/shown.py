@@ -1,6 +1,7 @@
 """What does the user see while it runs, and after? Bars and tables; quiet where nobody watches."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from coopbandits.lab.experiments.experiment import Task
@@ -8,7 +9,7 @@ from coopbandits.lab.experiments.runner import Progress
 from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.summary import baseline_of, summaries
 from coopbandits.lab.experiments.trial import Record
-from coopbandits.lab.terminal import console, show_table
+from coopbandits.lab.terminal import console, show_table, show_words, visible
 
 
 @contextmanager
@@ -28,15 +29,26 @@ def bars(title: str) -> Iterator[Progress]:
         progress.TextColumn("{task.fields[last]}", markup=False),
     )
     with progress.Progress(*columns, console=screen, disable=not screen.is_terminal) as shown:
-        bar = shown.add_task(title, total=None, last="")
+        bar = shown.add_task(visible(title), total=None, last="")
 
         def on_trial(done: int, total: int, task: Task | None, record: Record | None) -> None:
             last = ""
             if task is not None and record is not None:
-                last = f"{task.cell.policy}: regret {record.regret[-1]:.4g}"
+                last = f"{visible(task.cell.policy)}: regret {record.regret[-1]:.4g}"
             shown.update(bar, completed=done, total=total, last=last)
 
         yield on_trial
+
+
+def show_changed(tasks: Sequence[Task]) -> None:
+    """Say which trials are played again."""
+    for cell, count in Counter(task.cell for task in tasks).items():
+        show_words(
+            [
+                f"{cell.policy} on {cell.problem}, {cell.network} has changed since: {count} "
+                f"trial{'s' * (count != 1)} played again"
+            ]
+        )
 
 
 def show_finals(store: Store) -> None:

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from coopbandits.lab.experiments.experiment import Task
-from coopbandits.lab.experiments.store import Store, write_whole
+from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.trial import Record
+from coopbandits.lab.experiments.whole_files import write_whole
+from coopbandits.lab.terminal import visible
 
 Columns = dict[str, Any]
+# What a spreadsheet calculates instead of showing.
+_FORMULA = ("=", "+", "-", "@")
 
 
 def write_tables(store: Store) -> None:
@@ -109,9 +113,22 @@ def parquet(table: Columns) -> bytes:
 
 
 def csv_text(table: Columns) -> str:
-    """Write columns as CSV; numbers in full, so that reading gives them back."""
+    """Write columns as CSV; numbers in full, so that reading gives them back.
+
+    A name that begins as a formula does gets a quotation mark before it, and control characters
+    are spelt out; Parquet has names as they are.
+    """
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)
-    writer.writerows(zip(*table.values(), strict=True))
+    writer.writerows(
+        [_harmless(value) for value in row] for row in zip(*table.values(), strict=True)
+    )
     return text.getvalue()
+
+
+def _harmless(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

@@ -75,7 +75,14 @@ def _played(experiment: Experiment, task: Task) -> Record:
     policy = experiment.policy(cell.policy, problem)
     engine = experiment.engine(cell)
     start = perf_counter()
-    run = play(problem, policy, experiment.rounds, seed=experiment.seed + trial, engine=engine)
+    run = play(
+        problem,
+        policy,
+        experiment.rounds,
+        seed=experiment.seed + trial,
+        engine=engine,
+        progress=False,  # the experiment has a bar of its own
+    )
     seconds = perf_counter() - start
     kept = experiment.recorded
     worth, learnt, truth = _worth(run, problem, policy, trial)
