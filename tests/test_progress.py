@@ -9,8 +9,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import coopbandits as cb
 from coopbandits import progress
+from coopbandits.baselines import CLUB
 from coopbandits.engines import engine_for
 from coopbandits.errors import MissingExtraError
+from coopbandits.run import foreseen
 
 PROBLEM = cb.problems.clustered_linear(cb.Network.path(3), seed=0)
 
@@ -109,3 +111,30 @@ def test_a_learnt_similarity_takes_the_sparse_engine_where_factors_would_take_lo
         policy = cb.EagerKernelUCB(kernel, similarity=similarity)
         told[name] = [engine(policy, rounds).split(",")[0] for rounds in (3, 60)]
     assert told == {"learnt": ["exact", "sparse"], "same": ["exact", "exact"]}
+
+
+def test_a_run_that_turns_out_to_take_long_says_so_and_what_helps(monkeypatch):
+    screen, now = Screen(), [0.0]
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
+
+    def passes(t):
+        now[0] += 6.0
+
+    # a baseline does not know its operations
+    cb.play(PROBLEM, CLUB(), rounds=12, on_round=passes)
+    said = screen.getvalue()
+    assert said.startswith("12 rounds will take about 1 min; fewer rounds, fewer agents")
+    assert "12/12" in said
+    screen.truncate(0)
+    cb.play(PROBLEM, CLUB(), rounds=9, on_round=passes)
+    assert screen.getvalue() == ""
+
+
+def test_what_a_run_takes_is_foreseen_and_refused_without_playing():
+    problem, policy = cb.problems.kernel(cb.Network.complete(5)), cb.NaiveCooperation()
+    seconds = [foreseen(problem, policy, rounds)[0] for rounds in (10, 20)]
+    assert 0 < seconds[0] < seconds[1]
+    assert foreseen(problem, CLUB(), 10) == (0.0, "")
+    with pytest.raises(cb.errors.ParameterError, match="play fewer rounds"):
+        foreseen(problem, policy, 10**9)

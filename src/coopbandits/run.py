@@ -40,7 +40,7 @@ from coopbandits.network import Network, SparseRows, as_network
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Round
-from coopbandits.progress import shown
+from coopbandits.progress import seconds_of, shown
 from coopbandits.protocol.links import Links
 from coopbandits.similarity.chain_diagnostics import ChainDiagnostics
 
@@ -222,8 +222,8 @@ def play(
             it always is for policies with `forget=`.
         on_round: Called after each round t = 1 … T, for a progress display of your own.
         progress: Whether to show a bar (`pip install 'coopbandits[progress]'`); None for one if the
-            run will take more than a minute, by its operations, and there is a terminal or a
-            notebook.
+            run will take more than a minute, by its operations or by what its first rounds took,
+            and there is a terminal or a notebook; that also says what would be faster.
 
     Example:
         >>> network = cb.Network.erdos_renyi(10, 0.4, seed=0)
@@ -295,6 +295,30 @@ def play(
         contexts=frozen(np.array(contexts)) if contexts else None,
         chains=player.chains() if isinstance(player, KnowsChains) else None,
     )
+
+
+def foreseen(
+    problem: Problem | Continuum,
+    policy: Policy | Algorithm,
+    rounds: int,
+    *,
+    seed: int = 0,
+    engine: str = "auto",
+    memory_limit: float = 8e9,
+) -> tuple[float, str]:
+    """Return about how many seconds a run takes, 0 if that is not known, and what would be faster.
+
+    What `play` refuses before it starts is refused, and nothing is played.
+    """
+    _check(problem, policy, engine, None, None)
+    player: Engine
+    if isinstance(problem, Continuum):
+        player, _ = _on_continuum(problem, policy, rounds, seed, engine, memory_limit, None)
+    else:
+        player, _ = _on_finite_sets(
+            problem, policy, rounds, seed, engine, memory_limit, None, LAZINESS
+        )
+    return seconds_of(getattr(player, "work", 0.0)), getattr(player, "advice", "")
 
 
 def _by_pair(worth: Array, sources: SparseRows) -> Array:

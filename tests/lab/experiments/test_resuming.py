@@ -58,9 +58,9 @@ def test_another_eta_is_played_again_and_nothing_else(run, tmp_path):
     kept = {file.name: file.stat().st_mtime_ns for file in (run / "trials").glob("*eager*")}
     told = []
     tables = changed_tables(alone={"eta": 0.7})
-    store = run_experiment(experiment_of(tables), run, workers=1, on_changed=told.extend)
-    assert policies_of(told) == {"alone"}
-    assert len(told) == 2
+    store = run_experiment(experiment_of(tables), run, workers=1, on_word=told.append)
+    assert told == ["alone on linear, path has changed since: 2 trials played again"]
+    assert policies_of(store.changed) == {"alone"}
     for name, at in kept.items():
         assert (run / "trials" / name).stat().st_mtime_ns == at
     assert store.done() == set(store.experiment.tasks)

@@ -7,7 +7,7 @@ from pathlib import Path
 from coopbandits.lab.experiments.experiment import Experiment, located, read_experiment
 from coopbandits.lab.experiments.kinds import Mistake
 from coopbandits.lab.experiments.runner import check, run_experiment
-from coopbandits.lab.experiments.shown import bars, show_changed, show_finals
+from coopbandits.lab.experiments.shown import bars, show_finals
 from coopbandits.lab.terminal import show_words
 
 
@@ -37,7 +37,7 @@ def carry_out(experiment: Experiment, options: argparse.Namespace) -> None:
             workers=options.workers,
             dask=options.dask,
             on_trial=on_trial,
-            on_changed=show_changed,
+            on_word=lambda word: show_words([word]),
         )
     show_finals(store)
     show_words([f"kept in {options.out}; `coop report {options.out}` makes a page of it"])

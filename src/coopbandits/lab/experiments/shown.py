@@ -1,7 +1,6 @@
 """What does the user see while it runs, and after? Bars and tables; quiet where nobody watches."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from coopbandits.lab.experiments.experiment import Task
@@ -9,7 +8,7 @@ from coopbandits.lab.experiments.runner import Progress
 from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.summary import baseline_of, summaries
 from coopbandits.lab.experiments.trial import Record
-from coopbandits.lab.terminal import console, show_table, show_words, visible
+from coopbandits.lab.terminal import console, show_table, visible
 
 
 @contextmanager
@@ -38,17 +37,6 @@ def bars(title: str) -> Iterator[Progress]:
             shown.update(bar, completed=done, total=total, last=last)
 
         yield on_trial
-
-
-def show_changed(tasks: Sequence[Task]) -> None:
-    """Say which trials are played again."""
-    for cell, count in Counter(task.cell for task in tasks).items():
-        show_words(
-            [
-                f"{cell.policy} on {cell.problem}, {cell.network} has changed since: {count} "
-                f"trial{'s' * (count != 1)} played again"
-            ]
-        )
 
 
 def show_finals(store: Store) -> None:

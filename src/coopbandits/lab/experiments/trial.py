@@ -16,7 +16,7 @@ from coopbandits.policy import Policy
 from coopbandits.problems.changing import Changing
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Simulated
-from coopbandits.run import MOST_SHOWN, Run, play
+from coopbandits.run import MOST_SHOWN, Run, foreseen, play
 from coopbandits.similarity import Learnt
 
 
@@ -61,6 +61,23 @@ def run_task(experiment: Experiment, task: Task) -> Record:
         raise ExperimentError(f"{_named(task)}: {error}") from error
     except (Exception, SystemExit) as error:  # of one's own code; it may not be one to be sent
         raise ExperimentError(f"{_named(task)}: {type(error).__name__}: {error}") from error
+
+
+def foreseen_task(experiment: Experiment, task: Task) -> tuple[float, str]:
+    """Return about how many seconds a trial takes and what would be faster; nothing is played."""
+    cell, trial = task.cell, task.trial
+    problem = experiment.problem(cell.problem, experiment.network(cell.network, trial), trial)
+    policy = experiment.policy(cell.policy, problem)
+    try:
+        return foreseen(
+            problem,
+            policy,
+            experiment.rounds,
+            seed=experiment.seed + trial,
+            engine=experiment.engine(cell),
+        )
+    except CoopBanditsError as error:
+        raise ExperimentError(f"{_named(task)}: {error}") from error
 
 
 def _named(task: Task) -> str:
