@@ -12,22 +12,21 @@ import pytest
 
 from coopbandits.cli import main
 from coopbandits.fleet.client import Client, Retries
-from fleet.processes import ENVIRONMENT, children, eventually, free_port, is_alive, running
+from fleet.processes import (
+    ENVIRONMENT,
+    children,
+    eventually,
+    free_port,
+    greeted,
+    is_alive,
+    running,
+)
 
 CONTEXTS = {"a": [1.0, 0.0, 0.0], "b": [0.0, 1.0, 0.0], "c": [0.0, 0.0, 1.0]}
 
 
 def up(folder, *arguments, name="up"):
     return running(["up", "--out", folder, *arguments], folder.parent, name)
-
-
-def greeted(fleet, count):
-    """Wait until all nodes are ready, and return their addresses."""
-    ready = eventually(lambda: "Ctrl-C stops" in fleet.said() or fleet.process.poll() is not None)
-    assert ready is True, fleet.said()
-    found = list(dict.fromkeys(fleet.urls()))
-    assert len(found) == count, fleet.said()
-    return found
 
 
 def test_a_fleet_answers_its_own_curl_lines_and_goes_on_where_it_was(tmp_path):
