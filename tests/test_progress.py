@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import coopbandits as cb
-from coopbandits import progress
+from coopbandits import engines, features, progress
 from coopbandits.baselines import CLUB
 from coopbandits.engines import engine_for
 from coopbandits.errors import MissingExtraError
@@ -37,13 +37,30 @@ def test_a_run_uses_one_blas_thread_and_leaves_them_as_they_were():
         assert blas_threads() == {2}
 
 
+def test_an_engine_is_made_with_one_blas_thread_too(monkeypatch):
+    seen = []
+    made = features.reference
+    monkeypatch.setattr(
+        engines, "reference", lambda *given: seen.append(blas_threads()) or made(*given)
+    )
+    with threadpool_limits(2, "blas"):
+        cb.play(PROBLEM, cb.KernelUCB(cb.kernels.RBF()), rounds=1, engine="sparse")
+        assert blas_threads() == {2}
+    assert seen == [{1}]
+
+
 def test_an_agent_leaves_threads_alone():
     seen = []
     with threadpool_limits(2, "blas"):
-        agent = cb.LinUCB().agent(0, cb.Network.path(2))
-        agent.decide([[1.0, 0.0], [0.0, 1.0]])
-        seen.append(blas_threads())
-    assert seen == [{2}]
+        policy = cb.EagerKernelUCB(cb.kernels.RBF())
+        agent, other = (policy.agent(v, cb.Network.path(2)) for v in range(2))
+        for one in (other, agent, agent):
+            decision = one.decide([[1.0, 0.0], [0.0, 1.0]])
+            seen.append(blas_threads())
+            for message in one.reward(decision.id, 1.0):
+                agent.receive(message) if one is other else None
+            seen.append(blas_threads())
+    assert seen == [{2}] * 6
 
 
 def test_a_bar_counts_rounds_and_shows_regret(capsys):
@@ -60,6 +77,15 @@ def test_nothing_is_shown_where_nobody_watches_or_it_is_short(capsys, monkeypatc
     monkeypatch.setattr(sys, "stderr", screen)
     cb.play(PROBLEM, cb.LinUCB(), rounds=2)
     assert screen.getvalue() == ""
+
+
+def test_a_notebook_is_somebody_who_watches(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setattr(progress, "_SPEED", 1e2)
+    cb.play(PROBLEM, cb.NaiveCooperation(cb.kernels.RBF()), rounds=3, engine="exact")
+    said = capsys.readouterr().err
+    assert "3 rounds will take about" in said
+    assert "3/3" in said
 
 
 @pytest.mark.parametrize("wanted", [None, False])
@@ -111,6 +137,14 @@ def test_a_learnt_similarity_takes_the_sparse_engine_where_factors_would_take_lo
         policy = cb.EagerKernelUCB(kernel, similarity=similarity)
         told[name] = [engine(policy, rounds).split(",")[0] for rounds in (3, 60)]
     assert told == {"learnt": ["exact", "sparse"], "same": ["exact", "exact"]}
+
+
+def test_a_default_policy_on_24_agents_takes_the_sparse_engine():
+    network = cb.Network.erdos_renyi(24, 0.3, seed=0)
+    problem = cb.problems.kernel(network, seed=0)
+    policy = cb.EagerKernelUCB(cb.kernels.RBF())
+    costs = {name: foreseen(problem, policy, 60, engine=name)[0] for name in ("exact", "sparse")}
+    assert foreseen(problem, policy, 60)[0] == costs["sparse"] < costs["exact"] / 2
 
 
 def test_a_run_that_turns_out_to_take_long_says_so_and_what_helps(monkeypatch):

@@ -240,11 +240,27 @@ def play(
     if problem.horizon is not None and problem.horizon < T:
         raise ParameterError(f"rounds={T}, but the problem has only {problem.horizon}")
     limit, laziness = _as_limit(memory_limit), as_not_negative(laziness, "laziness")
-    outcomes: Iterator[_Outcome]
-    if isinstance(problem, Continuum):
-        player, outcomes = _on_continuum(problem, policy, T, seed, engine, limit, links)
-    else:
-        player, outcomes = _on_finite_sets(problem, policy, T, seed, engine, limit, links, laziness)
+    with threadpool_limits(1, "blas"):
+        player: Engine
+        outcomes: Iterator[_Outcome]
+        if isinstance(problem, Continuum):
+            player, outcomes = _on_continuum(problem, policy, T, seed, engine, limit, links)
+        else:
+            player, outcomes = _on_finite_sets(
+                problem, policy, T, seed, engine, limit, links, laziness
+            )
+        return _played(problem, player, outcomes, T, on_round, progress)
+
+
+def _played(
+    problem: Problem | Continuum,
+    player: Engine,
+    outcomes: "Iterator[_Outcome]",
+    T: int,
+    on_round: Callable[[int], None] | None,
+    progress: bool | None,
+) -> Run:
+    """Play all rounds, and keep the record."""
     listens = player.listens
     sources = listens if isinstance(listens, SparseRows) else SparseRows.of_matrix(listens)
     shape = (T, len(problem.network))
@@ -255,7 +271,7 @@ def play(
     worth: list[tuple[int, Array]] = []
     refreshes = 0
     work, advice = getattr(player, "work", 0.0), getattr(player, "advice", "")
-    with threadpool_limits(1, "blas"), shown(progress, T, work, advice) as on_regret:
+    with shown(progress, T, work, advice) as on_regret:
         for t, outcome in enumerate(outcomes, start=1):
             there = outcome.there
             regret[t - 1] = np.where(there, outcome.best - outcome.expected, 0.0)
