@@ -54,6 +54,15 @@ def test_only_statements_of_what_is_imported_count(package):
     assert len(seen) == 5
 
 
+def test_what_a_module_s_package_says_counts(package):
+    (package / "own_router" / "parts" / "__init__.py").write_text("")
+    rates = package / "own_router" / "parts" / "rates.py"
+    rates.write_text("def rate():\n    return 1\n")
+    first = code_digest("own_router.parts.rates:rate")
+    (package / "own_router" / "parts" / "__init__.py").write_text("SCALE = 2\n")
+    assert code_digest("own_router.parts.rates:rate") != first
+
+
 def test_the_same_code_elsewhere_has_the_same_hash(package, tmp_path_factory, monkeypatch):
     first = code_digest("own_router:made")
     other = tmp_path_factory.mktemp("other")
@@ -70,6 +79,6 @@ def test_the_same_code_elsewhere_has_the_same_hash(package, tmp_path_factory, mo
 
 
 def test_a_module_that_is_installed_or_built_in_has_a_hash_too():
-    assert len({code_digest(kind) for kind in ("json:dumps", "json.decoder:JSONDecoder")}) == 2
+    assert len({code_digest(kind) for kind in ("json:dumps", "string:capwords")}) == 2
     assert code_digest("json:dumps") == code_digest("json:loads")
     assert code_digest("math:sqrt") == "?"

@@ -44,7 +44,7 @@ def _reached(name: str, start: list[Path]) -> list[tuple[str, Path]]:
     root = first.parents[min(depth, len(first.parents) - 1)]
     package = name.partition(".")[0] if root in _INSTALLED else None
     found: dict[Path, str] = {}
-    waiting = list(start)
+    waiting = [*start, *_files(root, name.split("."), None)]
     while waiting:
         file = waiting.pop()
         if file in found or not file.is_file():
