@@ -44,6 +44,7 @@ ALLOWED = {
     "tomllib",
     "types",
     "typing",
+    "unicodedata",
     "zlib",
 }
 # The one file of core that looks at a screen and a clock.

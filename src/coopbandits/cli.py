@@ -201,7 +201,7 @@ def _read(coop: argparse.ArgumentParser, arguments: Sequence[str] | None) -> arg
 def _stopped(options: argparse.Namespace, message: str, code: int) -> int:
     if options.debug and code == _FAILED:
         raise  # noqa: PLE0704 (called from within an except)
-    from coopbandits.lab.terminal import visible  # noqa: PLC0415 (light)
+    from coopbandits.plain_text import visible  # noqa: PLC0415 (light)
 
     lines = f"coop {options.command}: {message}".splitlines()
     sys.stderr.write("\n".join(map(visible, lines[:_LINES])) + "\n")

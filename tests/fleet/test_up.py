@@ -12,6 +12,7 @@ import pytest
 
 from coopbandits.cli import main
 from coopbandits.fleet.client import Client, Retries
+from coopbandits.fleet.commands import node as node_command, up as up_command
 from fleet.processes import (
     ENVIRONMENT,
     children,
@@ -93,6 +94,12 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path, capsys, arguments, complai
     assert (said.out, len(said.err.splitlines())) == ("", 1)
     assert complaint in said.err
     assert not (tmp_path / "fleet").exists()
+
+
+@pytest.mark.parametrize("command", [up_command, node_command])
+def test_names_of_sites_are_shown_as_text_that_no_terminal_obeys(command, capsys):
+    command._say("two sites\n  red \x1b[31m")
+    assert capsys.readouterr().out == "two sites\n  red \\x1b[31m\n"
 
 
 class Load:

@@ -4,7 +4,8 @@ import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
-from unicodedata import category
+
+from coopbandits.plain_text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,18 +14,6 @@ if TYPE_CHECKING:
 
 # How wide a line is where there is no terminal to ask.
 _WIDTH = 100
-# Categories of characters that are not shown: controls, surrogates, ends of lines and paragraphs;
-# and those that turn the direction of what follows.
-_OBEYED = ("Cc", "Cs", "Zl", "Zp")
-_TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-
-
-def visible(text: str) -> str:
-    r"""Spell out what a terminal would obey instead of showing it: a name's escape is \x1b."""
-    return "".join(
-        c.encode("unicode_escape").decode() if category(c) in _OBEYED or c in _TURNING else c
-        for c in text
-    )
 
 
 def console(*, stderr: bool = False) -> "Console":

@@ -246,3 +246,18 @@ def test_two_cells_never_share_a_file():
     for name in ("../../etc", "a/b", "", "."):  # no name leads out of the folder
         assert store.network_file(name).parent == Path("somewhere/networks")
     assert len({store._file(task) for task in experiment.tasks}) == len(experiment.tasks)
+
+
+def test_what_cannot_be_planned_is_named_before_anything_is_begun(tmp_path):
+    (tmp_path / "own_unplanned.py").write_text(
+        "import coopbandits as cb\n"
+        "class Broken:\n"
+        "    def matrix(self, network):\n        return 1 / 0\n"
+        "    def between(self, network):\n        return 1 / 0\n"
+        "def mine(problem):\n"
+        "    return cb.EagerKernelUCB(cb.kernels.Linear(), similarity=Broken())\n"
+    )
+    tables = small(policies={"mine": {"kind": "own_unplanned:mine"}})
+    with pytest.raises(ExperimentError, match=r"mine(.* cannot play linear on path|: .*fails)"):
+        run_experiment(experiment_of(tables, folder=str(tmp_path)), tmp_path / "run", workers=1)
+    assert not (tmp_path / "run").exists()

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coopbandits.errors import ParameterError
-from coopbandits.lab.terminal import console, new_table, show_json, visible
+from coopbandits.lab.terminal import console, new_table, show_json
+from coopbandits.plain_text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,7 +3,8 @@
 import argparse
 
 from coopbandits.lab.report import write_report
-from coopbandits.lab.terminal import console, visible
+from coopbandits.lab.terminal import console
+from coopbandits.plain_text import visible
 
 
 def main(options: argparse.Namespace) -> int:

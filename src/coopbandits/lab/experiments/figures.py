@@ -10,7 +10,7 @@ from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.summary import Summary, summaries
 from coopbandits.lab.experiments.tables import csv_text
 from coopbandits.lab.experiments.whole_files import write_whole
-from coopbandits.lab.terminal import visible
+from coopbandits.plain_text import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

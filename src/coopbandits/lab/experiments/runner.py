@@ -49,7 +49,7 @@ def run_experiment(
     if workers is not None:
         as_count(workers, "workers")
     check(experiment)
-    outlook = {cell: foreseen_task(experiment, Task(cell, 0)) for cell in experiment.cells}
+    outlook = _foreseen(experiment, Store(out, experiment).done())
     with Store.begun(out, experiment) as store:
         done = store.done()
         pending = [task for task in experiment.tasks if task not in done]
@@ -78,6 +78,15 @@ def _changed(tasks: Sequence[Task]) -> Iterator[str]:
         )
 
 
+def _foreseen(experiment: Experiment, kept: set[Task]) -> dict[Cell, tuple[float, str]]:
+    """Return what a trial of each cell takes that is not kept whole; refuse what cannot be played.
+
+    Nothing is begun before.
+    """
+    todo = dict.fromkeys(task.cell for task in experiment.tasks if task not in kept)
+    return {cell: foreseen_task(experiment, Task(cell, 0)) for cell in todo}
+
+
 def _long(
     tasks: Sequence[Task],
     outlook: dict[Cell, tuple[float, str]],
@@ -86,7 +95,7 @@ def _long(
 ) -> Iterator[str]:
     """Say that it takes more than a minute, if it does, what takes longest, and what is faster."""
     counts = Counter(task.cell for task in tasks)
-    each = {cell: count * outlook[cell][0] for cell, count in counts.items()}
+    each = {cell: count * outlook.get(cell, (0.0, ""))[0] for cell, count in counts.items()}
     several = min(workers or os.cpu_count() or 1, max(1, len(tasks)))
     seconds = sum(each.values()) / (1 if dask else several)
     if seconds < LONG:

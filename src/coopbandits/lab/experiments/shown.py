@@ -8,7 +8,8 @@ from coopbandits.lab.experiments.runner import Progress
 from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.summary import baseline_of, summaries
 from coopbandits.lab.experiments.trial import Record
-from coopbandits.lab.terminal import console, show_table, visible
+from coopbandits.lab.terminal import console, show_table
+from coopbandits.plain_text import visible
 
 
 @contextmanager

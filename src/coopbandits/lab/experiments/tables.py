@@ -11,11 +11,9 @@ from coopbandits.lab.experiments.experiment import Task
 from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.trial import Record
 from coopbandits.lab.experiments.whole_files import write_whole
-from coopbandits.lab.terminal import visible
+from coopbandits.plain_text import visible_cell
 
 Columns = dict[str, Any]
-# What a spreadsheet calculates instead of showing.
-_FORMULA = ("=", "+", "-", "@")
 
 
 def write_tables(store: Store) -> None:
@@ -122,13 +120,7 @@ def csv_text(table: Columns) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)
     writer.writerows(
-        [_harmless(value) for value in row] for row in zip(*table.values(), strict=True)
+        [visible_cell(value) if isinstance(value, str) else value for value in row]
+        for row in zip(*table.values(), strict=True)
     )
     return text.getvalue()
-
-
-def _harmless(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    text = visible(value)
-    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

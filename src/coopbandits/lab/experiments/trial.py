@@ -1,5 +1,7 @@
 """What does one trial leave? Curves, totals, and what agents took each other to be worth."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -53,31 +55,31 @@ class Record:
 def run_task(experiment: Experiment, task: Task) -> Record:
     """Play one trial."""
     experiment.find_own_modules()
-    try:
+    with _faults_of(task):
         return _played(experiment, task)
+
+
+def foreseen_task(experiment: Experiment, task: Task) -> tuple[float, str]:
+    """Return about how many seconds a trial takes and what would be faster; nothing is played."""
+    cell, trial = task.cell, task.trial
+    with _faults_of(task):
+        problem = experiment.problem(cell.problem, experiment.network(cell.network, trial), trial)
+        policy = experiment.policy(cell.policy, problem)
+        seed, engine = experiment.seed + trial, experiment.engine(cell)
+        return foreseen(problem, policy, experiment.rounds, seed=seed, engine=engine)
+
+
+@contextmanager
+def _faults_of(task: Task) -> Iterator[None]:
+    """Say which trial something went wrong in."""
+    try:
+        yield
     except Mistake:
         raise
     except CoopBanditsError as error:
         raise ExperimentError(f"{_named(task)}: {error}") from error
     except (Exception, SystemExit) as error:  # of one's own code; it may not be one to be sent
         raise ExperimentError(f"{_named(task)}: {type(error).__name__}: {error}") from error
-
-
-def foreseen_task(experiment: Experiment, task: Task) -> tuple[float, str]:
-    """Return about how many seconds a trial takes and what would be faster; nothing is played."""
-    cell, trial = task.cell, task.trial
-    problem = experiment.problem(cell.problem, experiment.network(cell.network, trial), trial)
-    policy = experiment.policy(cell.policy, problem)
-    try:
-        return foreseen(
-            problem,
-            policy,
-            experiment.rounds,
-            seed=experiment.seed + trial,
-            engine=experiment.engine(cell),
-        )
-    except CoopBanditsError as error:
-        raise ExperimentError(f"{_named(task)}: {error}") from error
 
 
 def _named(task: Task) -> str:
