@@ -3,6 +3,7 @@
 import copy
 import os
 import time
+from pathlib import Path
 
 SMALL = {
     "name": "small",
@@ -23,6 +24,15 @@ SMALL = {
 def small(**changes):
     """The small experiment's tables, with some changed."""
     return {**copy.deepcopy(SMALL), **changes}
+
+
+def contents(folder):
+    """All files of a run but what it took."""
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(Path(folder).rglob("*"))
+        if file.is_file() and not str(file.relative_to(folder)).startswith("timings")
+    }
 
 
 def waited(seconds):

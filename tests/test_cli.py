@@ -1,15 +1,20 @@
+import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from importlib import import_module
+from xml.etree import ElementTree
 
+import pyarrow.parquet
 import pytest
 
 from coopbandits import cli
 from coopbandits.lab.experiments.toml_text import to_toml
+from fleet.processes import children, is_alive
 from lab_small import small
 
 
@@ -134,7 +139,16 @@ def test_a_folder_that_cannot_be_written_is_said(file, tmp_path):
     assert "cannot be written" in done.stderr
 
 
-def test_ctrl_c_ends_with_130_and_keeps_what_was_done(file, tmp_path):
+STOPS = {
+    "Ctrl-C": (os.killpg, signal.SIGINT),
+    "SIGTERM": (os.kill, signal.SIGTERM),
+    "SIGTERM to its workers too": (os.killpg, signal.SIGTERM),
+}
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_what_stops_a_run_ends_its_workers_with_130_and_keeps_what_was_done(file, tmp_path, name):
+    send, number = STOPS[name]
     process = subprocess.Popen(
         [sys.executable, "-m", "coopbandits.cli", "run", str(file), "trials=400",
          "--workers", "1", "--out", str(tmp_path / "run")],
@@ -145,12 +159,70 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_done(file, tmp_path):
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("run/trials/*.npz")) and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)
+    started = children(process.pid)
+    assert started
+    send(process.pid, number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert said.strip() == "coop run: interrupted; what was done is kept"
     assert list(tmp_path.glob("run/trials/*.npz"))
     assert not list(tmp_path.glob("run/**/*.part"))
+    while any(map(is_alive, started)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(map(is_alive, started))
+
+
+def test_a_command_leaves_signals_as_they_were(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    assert cli.main(["run", "nowhere.toml"]) == 2
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_names_are_shown_and_written_as_text_that_nothing_obeys(tmp_path, capsys):
+    names = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1+1", "red \x1b[31m \x9b7m", "back \u202etxt"]
+    tables = small(
+        name="\x1b]0;title\x07", trials=1, rounds=2,
+        policies={name: {"kind": "LinUCB"} for name in names},
+    )  # fmt: skip
+    (tmp_path / "experiment.toml").write_text(to_toml(tables), encoding="utf-8")
+    done = coop("run", tmp_path / "experiment.toml", "--out", tmp_path / "run", "--workers", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not set(done.stdout) & set("\x1b\x9b\x07\t\u202e")
+    for shown in ("=1+1", "@SUM(A1)", r"red \x1b[31m \x9b7m", r"back \u202etxt"):
+        assert shown in done.stdout
+    for file in (tmp_path / "run").rglob("*.csv"):
+        rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+        held = {row["policy"] for row in rows}
+        assert held == {
+            "'=1+1", "'+1", "'-1", "'@SUM(A1)", r"\t=1+1", r"red \x1b[31m \x9b7m",
+            r"back \u202etxt",
+        }  # fmt: skip
+    kept = pyarrow.parquet.read_table(tmp_path / "run" / "finals.parquet")
+    assert kept["policy"].to_pylist() == names
+    ElementTree.parse(tmp_path / "run" / "figures" / "regret.svg")
+    tables["policies"] = {"\x1b[31m": {"kind": "LinUCB", "etta": 1.0}}
+    (tmp_path / "experiment.toml").write_text(to_toml(tables), encoding="utf-8")
+    assert cli.main(["run", str(tmp_path / "experiment.toml")]) == 2
+    assert r"policies.\x1b[31m.etta: LinUCB knows no 'etta'" in capsys.readouterr().err
+
+
+def test_more_rounds_than_can_be_kept_are_refused_before_the_start(file, tmp_path, capsys):
+    assert cli.main(["run", str(file), f"rounds={10**9}", "--out", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert "the record of 1000000000 rounds of 4 agents needs about" in said
+    assert "play fewer rounds" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_takes_long_says_so_and_what_helps(file, tmp_path, capsys, monkeypatch):
+    arguments = ["run", str(file), "rounds=3", "--workers", "1", "--out"]
+    assert cli.main([*arguments, str(tmp_path / "quick")]) == 0
+    assert "this will take" not in capsys.readouterr().out
+    monkeypatch.setattr("coopbandits.progress._SPEED", 1e4)
+    assert cli.main([*arguments, str(tmp_path / "long")]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"this will take about \S+ \w+ on one core, most of it (alone|eager) on", said)
+    assert "would be faster" in said
 
 
 def test_doctor_finds_all_well():

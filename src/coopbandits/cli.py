@@ -5,7 +5,9 @@ Nothing heavy is imported before a command is known, so that `coop --help` answe
 
 import argparse
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
@@ -148,7 +150,7 @@ def _nodes(command: Command) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `coop`: 0 if it worked, 2 for what the user can mend, 130 for Ctrl-C.
+    """Run `coop`: 0 if it worked, 2 for what the user can mend, 130 for Ctrl-C and SIGTERM.
 
     A node that ends by itself has the exit codes of docs/fleet.md.
     """
@@ -156,6 +158,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # One BLAS thread: the same bytes whatever the number of cores; must be set before NumPy loads.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+    before = signal.getsignal(signal.SIGTERM)
+    # as Ctrl-C; nodes answer it themselves, and whoever has it ignored is obeyed
+    mine = options.extra == "lab" and before is signal.SIG_DFL and _is_main_thread()
+    if mine:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return _carried_out(options)
+    finally:
+        if mine:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _carried_out(options: argparse.Namespace) -> int:
     try:
         return int(import_module(options.body).main(options))
     except KeyboardInterrupt:
@@ -167,6 +182,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except (Exception, MemoryError) as error:
         return _stopped(options, _message(error, options.extra), _FAILED)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def _read(coop: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -187,8 +206,10 @@ def _read(coop: argparse.ArgumentParser, arguments: Sequence[str] | None) -> arg
 def _stopped(options: argparse.Namespace, message: str, code: int) -> int:
     if options.debug and code == _FAILED:
         raise  # noqa: PLE0704 (called from within an except)
+    from coopbandits.plain_text import visible  # noqa: PLC0415 (light)
+
     lines = f"coop {options.command}: {message}".splitlines()
-    sys.stderr.write("\n".join(lines[:_LINES]) + "\n")
+    sys.stderr.write("\n".join(map(visible, lines[:_LINES])) + "\n")
     return code
 
 

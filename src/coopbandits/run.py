@@ -40,7 +40,7 @@ from coopbandits.network import Network, SparseRows, as_network
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Round
-from coopbandits.progress import shown
+from coopbandits.progress import seconds_of, shown
 from coopbandits.protocol.links import Links
 from coopbandits.similarity.chain_diagnostics import ChainDiagnostics
 
@@ -222,8 +222,8 @@ def play(
             it always is for policies with `forget=`.
         on_round: Called after each round t = 1 … T, for a progress display of your own.
         progress: Whether to show a bar (`pip install 'coopbandits[progress]'`); None for one if the
-            run will take more than a minute, by its operations, and there is a terminal or a
-            notebook.
+            run will take more than a minute, by its operations or by what its first rounds took,
+            and there is a terminal or a notebook; that also says what would be faster.
 
     Example:
         >>> network = cb.Network.erdos_renyi(10, 0.4, seed=0)
@@ -240,11 +240,27 @@ def play(
     if problem.horizon is not None and problem.horizon < T:
         raise ParameterError(f"rounds={T}, but the problem has only {problem.horizon}")
     limit, laziness = _as_limit(memory_limit), as_not_negative(laziness, "laziness")
-    outcomes: Iterator[_Outcome]
-    if isinstance(problem, Continuum):
-        player, outcomes = _on_continuum(problem, policy, T, seed, engine, limit, links)
-    else:
-        player, outcomes = _on_finite_sets(problem, policy, T, seed, engine, limit, links, laziness)
+    with threadpool_limits(1, "blas"):
+        player: Engine
+        outcomes: Iterator[_Outcome]
+        if isinstance(problem, Continuum):
+            player, outcomes = _on_continuum(problem, policy, T, seed, engine, limit, links)
+        else:
+            player, outcomes = _on_finite_sets(
+                problem, policy, T, seed, engine, limit, links, laziness
+            )
+        return _played(problem, player, outcomes, T, on_round, progress)
+
+
+def _played(
+    problem: Problem | Continuum,
+    player: Engine,
+    outcomes: "Iterator[_Outcome]",
+    T: int,
+    on_round: Callable[[int], None] | None,
+    progress: bool | None,
+) -> Run:
+    """Play all rounds, and keep the record."""
     listens = player.listens
     sources = listens if isinstance(listens, SparseRows) else SparseRows.of_matrix(listens)
     shape = (T, len(problem.network))
@@ -255,7 +271,7 @@ def play(
     worth: list[tuple[int, Array]] = []
     refreshes = 0
     work, advice = getattr(player, "work", 0.0), getattr(player, "advice", "")
-    with threadpool_limits(1, "blas"), shown(progress, T, work, advice) as on_regret:
+    with shown(progress, T, work, advice) as on_regret:
         for t, outcome in enumerate(outcomes, start=1):
             there = outcome.there
             regret[t - 1] = np.where(there, outcome.best - outcome.expected, 0.0)
@@ -295,6 +311,30 @@ def play(
         contexts=frozen(np.array(contexts)) if contexts else None,
         chains=player.chains() if isinstance(player, KnowsChains) else None,
     )
+
+
+def foreseen(
+    problem: Problem | Continuum,
+    policy: Policy | Algorithm,
+    rounds: int,
+    *,
+    seed: int = 0,
+    engine: str = "auto",
+    memory_limit: float = 8e9,
+) -> tuple[float, str]:
+    """Return about how many seconds a run takes, 0 if that is not known, and what would be faster.
+
+    What `play` refuses before it starts is refused, and nothing is played.
+    """
+    _check(problem, policy, engine, None, None)
+    player: Engine
+    if isinstance(problem, Continuum):
+        player, _ = _on_continuum(problem, policy, rounds, seed, engine, memory_limit, None)
+    else:
+        player, _ = _on_finite_sets(
+            problem, policy, rounds, seed, engine, memory_limit, None, LAZINESS
+        )
+    return seconds_of(getattr(player, "work", 0.0)), getattr(player, "advice", "")
 
 
 def _by_pair(worth: Array, sources: SparseRows) -> Array:

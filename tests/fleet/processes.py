@@ -113,6 +113,15 @@ def node(path, *settings, name=None, environment=None):
         yield one
 
 
+def greeted(fleet, count):
+    """Wait until all nodes are ready, and return their addresses."""
+    ready = eventually(lambda: "Ctrl-C stops" in fleet.said() or fleet.process.poll() is not None)
+    assert ready is True, fleet.said()
+    found = list(dict.fromkeys(fleet.urls()))
+    assert len(found) == count, fleet.said()
+    return found
+
+
 def children(pid):
     """Return the ids of a process's children."""
     found = []

@@ -14,6 +14,7 @@ import pytest
 
 from coopbandits.cli import main
 from coopbandits.fleet.client import Client, Retries
+from coopbandits.fleet.commands import node as node_command, up as up_command
 from coopbandits.fleet.configuration import read_configuration
 from coopbandits.fleet.local_fleet import prepared
 from coopbandits.fleet.process import open_store
@@ -22,6 +23,7 @@ from fleet.processes import (
     children,
     eventually,
     free_port,
+    greeted,
     is_alive,
     running,
 )
@@ -31,15 +33,6 @@ CONTEXTS = {"a": [1.0, 0.0, 0.0], "b": [0.0, 1.0, 0.0], "c": [0.0, 0.0, 1.0]}
 
 def up(folder, *arguments, name="up"):
     return running(["up", "--out", folder, *arguments], folder.parent, name)
-
-
-def greeted(fleet, count):
-    """Wait until all nodes are ready, and return their addresses."""
-    ready = eventually(lambda: "Ctrl-C stops" in fleet.said() or fleet.process.poll() is not None)
-    assert ready is True, fleet.said()
-    found = list(dict.fromkeys(fleet.urls()))
-    assert len(found) == count, fleet.said()
-    return found
 
 
 def test_a_fleet_answers_its_own_curl_lines_and_goes_on_where_it_was(tmp_path):
@@ -159,6 +152,12 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path, capsys, arguments, complai
     assert (said.out, len(said.err.splitlines())) == ("", 1)
     assert complaint in said.err
     assert not (tmp_path / "fleet").exists()
+
+
+@pytest.mark.parametrize("command", [up_command, node_command])
+def test_names_of_sites_are_shown_as_text_that_no_terminal_obeys(command, capsys):
+    command._say("two sites\n  red \x1b[31m")
+    assert capsys.readouterr().out == "two sites\n  red \\x1b[31m\n"
 
 
 class Load:

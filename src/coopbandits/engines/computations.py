@@ -117,9 +117,14 @@ class Case:
 
     @property
     def factored(self) -> float:
-        """How many hypotheses of K_z an agent keeps a factor under, on average; 4 is a guess."""
+        """How many hypotheses of K_z an agent keeps a factor under, on average; 5 is a guess."""
         learner = None if self.plan.estimator is None else self.plan.estimator.learner
-        return min(4.0, getattr(learner, "hypotheses", 1))
+        return min(5.0, getattr(learner, "hypotheses", 1))
+
+    @property
+    def estimating(self) -> float:
+        """How many operations all agents' estimates of K_z take, in all rounds."""
+        return 4e6 * float(self.decided.sum()) if self.plan.estimates else 0.0
 
     @property
     def compared(self) -> float:
@@ -171,10 +176,10 @@ def _groups(case: Case) -> list[tuple[int, int, float]]:
 def _own_factors_work(case: Case) -> float:
     if case.policy.forget is not None:  # factored anew in each round
         each = (case.sources * case.held) ** 3 / 3
-        return float((case.decided * (1e6 + each)).sum())
+        return case.estimating + float((case.decided * (1e6 + each)).sum())
     # as with shared factors; factoring anew at a growing number of observations doubles it
     whitened = 2 * (case.sources + 8) * case.sources**2 * case.decided**3 / 3
-    return case.factored * float((case.decided * 1e6 + whitened).sum())
+    return case.estimating + case.factored * float((case.decided * 1e6 + whitened).sum())
 
 
 def _own_views_work(case: Case) -> float:
@@ -182,7 +187,8 @@ def _own_views_work(case: Case) -> float:
     # how many parts are shared where K_z is estimated is known to the data only: 12 is a guess
     r = case.rank if case.plan.K_z is not None else min(case.rank, 12)
     D = (r + 1) * m + 9
-    return case.rounds * (1e6 + case.V * (1e5 + N * (r * m) ** 2 / 2 + 2 * N * m**3 + D**3 / 2))
+    each = 1e5 + N * (r * m) ** 2 / 2 + 2 * N * m**3 + D**3 / 2
+    return case.estimating + case.rounds * (1e6 + case.V * each)
 
 
 def _lazy_memory(case: Case) -> float:
@@ -195,10 +201,14 @@ def _lazy_memory(case: Case) -> float:
 
 
 def _lazy_work(case: Case) -> float:
-    rank, m, T = min(case.rank, PARTS), case.m, case.rounds
-    looks = T * min(1.0, np.log1p(T) / (max(case.laziness, 1e-3) * T))
+    m, T = case.m, case.rounds
+    # how many parts are shared where K_z is estimated is known to the data only: 3 is a guess
+    rank = min(case.rank, PARTS if case.plan.K_z is not None else 3)
+    # each round at first, then whenever there is so large a share more
+    soon = min(float(T), 1 / max(case.laziness, 1e-3))
+    looks = soon + np.log(T / soon) / np.log1p(max(case.laziness, 1e-3))
     each = float(case.sources.max()) * (rank * m) ** 2 / 2 + ((rank + 1.0) * m) ** 3 / 3
-    return float(T * (1e6 + case.V * 20.0 * m**2) + looks * case.V * each)
+    return case.estimating + float(T * (1e6 + case.V * 20.0 * m**2) + looks * case.V * each)
 
 
 COMPUTATIONS = (

@@ -3,7 +3,9 @@
 import json
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from coopbandits.plain_text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,23 +38,30 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     """Print rows under their columns; all but the first stand right."""
     from rich.text import Text  # noqa: PLC0415 (heavy; names may look like markup)
 
-    table = new_table(Text(title))
+    table = new_table(Text(visible(title)))
     for column in columns:
-        table.add_column(Text(column), justify="left" if column == columns[0] else "right")
+        justify: Literal["left", "right"] = "left" if column == columns[0] else "right"
+        table.add_column(Text(visible(column)), justify=justify)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     console().print(table)
 
 
 def show_words(lines: Sequence[str]) -> None:
-    """Print lines as they are."""
+    """Print lines, each as it is."""
     for line in lines:
-        sys.stdout.write(line + "\n")
+        sys.stdout.write(visible(line) + "\n")
 
 
 def show_json(value: Any) -> None:
     """Print a value as JSON; numbers that are none (NaN, infinity) are null."""
-    sys.stdout.write(json.dumps(_finite(value), indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=False)
+    sys.stdout.write("\n".join(_escaped(line) for line in text.split("\n")) + "\n")
+
+
+def _escaped(line: str) -> str:
+    r"""Spell out what JSON leaves as it is, and a terminal would obey, as \u009b."""
+    return "".join(c if visible(c) == c else json.dumps(c)[1:-1] for c in line)
 
 
 def _finite(value: Any) -> Any:

@@ -7,8 +7,9 @@ import pytest
 
 from coopbandits.lab.experiments.experiment import experiment_of
 from coopbandits.lab.experiments.runner import network_facts
-from coopbandits.lab.experiments.store import Store, write_whole
+from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.trial import Record, run_task
+from coopbandits.lab.experiments.whole_files import write_whole
 
 ALONE = {"kind": "LinUCB", "eta": 0.3}
 EAGER = {"kind": "EagerKernelUCB", "eta": 0.3, "kernel": "truth", "ttl": 1}

@@ -12,6 +12,7 @@ from coopbandits.fleet.core.opening import opened, replayed
 from coopbandits.fleet.core.state import same
 from coopbandits.fleet.process import exit_code, open_store, run
 from coopbandits.fleet.store.backup import Report, backup, restore, verify
+from coopbandits.plain_text import visible_lines
 
 
 def main(options: argparse.Namespace) -> int:
@@ -109,7 +110,7 @@ def _listed(positions: tuple[int, ...]) -> str:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(visible_lines(text) + "\n")
 
 
 _ACTIONS = {

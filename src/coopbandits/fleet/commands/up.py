@@ -15,6 +15,7 @@ from coopbandits.fleet.configuration import read_configuration
 from coopbandits.fleet.local_fleet import LocalFleet, prepared
 from coopbandits.fleet.supervisor import Ready, Supervisor
 from coopbandits.fleet.traffic import DIM, send
+from coopbandits.plain_text import visible_lines
 
 _CONTROL = 0.1
 _ADDRESS = "http://127.0.0.1"
@@ -91,5 +92,5 @@ def _greeting(fleet: LocalFleet, nodes: dict[str, Ready], out: str, seconds: flo
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(visible_lines(text) + "\n")
     sys.stdout.flush()

@@ -1,19 +1,25 @@
 """`coop demo`: a small `run` and its `report`."""
 
 import argparse
+from typing import Any
 
+from coopbandits.kernels import Linear
 from coopbandits.lab.commands.report import main as make_page
 from coopbandits.lab.commands.run import carry_out
 from coopbandits.lab.experiments.experiment import experiment_of
 from coopbandits.lab.terminal import show_words
+from coopbandits.network import Network
+from coopbandits.policies import EagerKernelUCB
+from coopbandits.problems import clustered_linear
+from coopbandits.run import play
 
 _WHY = "Rewards have a constant (clicks, ratings, latencies); agents learn their own: intercept=10"
 # The prior deviation τ of the constant; rewards are of size 1.
-_INTERCEPT = {"intercept": 10.0}
+_INTERCEPT: dict[str, Any] = {"intercept": 10.0}
 _COMMON = {"kernel": "Linear", "ttl": 1, "eta": 0.3, **_INTERCEPT}
 DEMO = {
     "name": "Forty agents, four tasks",
-    "trials": 6,
+    "trials": 4,
     "rounds": 60,
     "networks": {"Erdős-Rényi(40, 0.3)": {"kind": "erdos_renyi", "agents": 40, "p": 0.3}},
     "problems": {
@@ -38,5 +44,12 @@ def main(options: argparse.Namespace) -> int:
     """Run the demo, and make its page."""
     experiment = experiment_of({**DEMO, "seed": options.seed})
     show_words([_WHY])
+    _compile()
     carry_out(experiment, options)
     return make_page(argparse.Namespace(run=options.out, out=None, debug=options.debug))
+
+
+def _compile() -> None:
+    """Let the chains of `Evidence` be compiled and cached once, and not in every worker."""
+    problem = clustered_linear(Network.path(3), dim=2)
+    play(problem, EagerKernelUCB(Linear(), **_INTERCEPT), rounds=3)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from coopbandits.errors import ParameterError
 from coopbandits.lab.terminal import console, new_table, show_json
+from coopbandits.plain_text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +98,7 @@ def _show(inspection: "Inspection", name: str, dim: int, picture: str | None) ->
     from rich.text import Text  # noqa: PLC0415 (heavy)
 
     say = console().print
-    say(Text(f"{name}: {_facts(inspection)}"))
+    say(Text(visible(f"{name}: {_facts(inspection)}")))
     say()
     say(_costs(inspection))
     say(_legend(_COSTS_LEGEND, dim=dim, size=inspection.message_bytes))
@@ -117,7 +118,7 @@ def _show(inspection: "Inspection", name: str, dim: int, picture: str | None) ->
         )
     if picture is not None:
         say()
-        say(Text(f"Picture: {picture}"))
+        say(Text(visible(f"Picture: {picture}")))
 
 
 def _legend(meanings: dict[str, str], **numbers: int) -> Any:

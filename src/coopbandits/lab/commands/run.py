@@ -32,7 +32,12 @@ def carry_out(experiment: Experiment, options: argparse.Namespace) -> None:
     """Run an experiment with a command's options, and show what came of it."""
     with bars(experiment.name) as on_trial:
         store = run_experiment(
-            experiment, options.out, workers=options.workers, dask=options.dask, on_trial=on_trial
+            experiment,
+            options.out,
+            workers=options.workers,
+            dask=options.dask,
+            on_trial=on_trial,
+            on_word=lambda word: show_words([word]),
         )
     show_finals(store)
     show_words([f"kept in {options.out}; `coop report {options.out}` makes a page of it"])

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from coopbandits.lab.experiments.schema import experiment_schema
-from coopbandits.lab.experiments.store import write_whole
+from coopbandits.lab.experiments.whole_files import write_whole
 
 
 def main(options: argparse.Namespace) -> int:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coopbandits.lab.experiments.store import Store, write_whole
+from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.summary import Summary, summaries
 from coopbandits.lab.experiments.tables import csv_text
+from coopbandits.lab.experiments.whole_files import write_whole
+from coopbandits.plain_text import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,8 +117,8 @@ def regret_figure(store: Store, found: list[Summary]) -> "Figure":
 
 
 def _plain(name: str) -> str:
-    """Keep a name from being read as a formula."""
-    return name.replace("$", r"\$")
+    """Keep a name from being read as a formula, and from holding what no SVG may."""
+    return visible(name).replace("$", r"\$")
 
 
 def _legend_columns(names: list[str], wide: float, most: int) -> int:

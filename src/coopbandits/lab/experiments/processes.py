@@ -73,13 +73,15 @@ def as_they_come(
         finally:
             if waiting:
                 for process in list((pool._processes or {}).values()):
-                    process.terminate()
+                    process.kill()
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _settle() -> None:
-    """Let the parent alone answer Ctrl-C, and end with it, however it ends."""
+    """Let the parent alone answer Ctrl-C and SIGTERM, and end with it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # not SIG_IGN, which programs that a trial starts would inherit
+    signal.signal(signal.SIGTERM, lambda *_: None)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
 
 

@@ -1,21 +1,25 @@
 """How is an experiment run? Trial after trial, each kept as it is done; then tables and figures."""
 
 import json
-from collections.abc import Callable, Iterator
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from coopbandits.arrays import as_count
 from coopbandits.lab.experiments.cluster import on_dask
-from coopbandits.lab.experiments.experiment import Experiment, Task
+from coopbandits.lab.experiments.experiment import Cell, Experiment, Task
 from coopbandits.lab.experiments.figures import write_figures
 from coopbandits.lab.experiments.kinds import HALF_DIAMETER
 from coopbandits.lab.experiments.processes import as_they_come
-from coopbandits.lab.experiments.store import Store, write_whole
+from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.tables import write_tables
-from coopbandits.lab.experiments.trial import Record, run_task
+from coopbandits.lab.experiments.trial import Record, foreseen_task, run_task
+from coopbandits.lab.experiments.whole_files import write_whole
 from coopbandits.lab.networks import half_diameter
 from coopbandits.network import Network
+from coopbandits.progress import LONG, said
 
 Progress = Callable[[int, int, Task | None, Record | None], None]
 
@@ -27,6 +31,7 @@ def run_experiment(
     workers: int | None = None,
     dask: str | None = None,
     on_trial: Progress | None = None,
+    on_word: Callable[[str], None] | None = None,
 ) -> Store:
     """Run an experiment, or what is left of it, and keep it in a folder.
 
@@ -38,13 +43,19 @@ def run_experiment(
         workers: How many processes; as many as there are cores, if not given.
         dask: The address of a Dask scheduler, to run there instead.
         on_trial: Told how many trials of how many are done, and the last one.
+        on_word: Told, before the first trial, which kept trials are played again, as what they
+            depend on has changed since, and that it will take more than a minute, if it will.
     """
     if workers is not None:
         as_count(workers, "workers")
     check(experiment)
+    outlook = _foreseen(experiment, Store(out, experiment).done())
     with Store.begun(out, experiment) as store:
         done = store.done()
         pending = [task for task in experiment.tasks if task not in done]
+        if on_word is not None:
+            for word in [*_changed(store.changed), *_long(pending, outlook, workers, dask)]:
+                on_word(word)
         total = len(done) + len(pending)
         if on_trial is not None:
             on_trial(len(done), total, None, None)
@@ -56,6 +67,46 @@ def run_experiment(
                 on_trial(count, total, task, record)
         finish(store)
     return store
+
+
+def _changed(tasks: Sequence[Task]) -> Iterator[str]:
+    """Say which trials are played again."""
+    for cell, count in Counter(task.cell for task in tasks).items():
+        yield (
+            f"{cell.policy} on {cell.problem}, {cell.network} has changed since: {count} "
+            f"trial{'s' * (count != 1)} played again"
+        )
+
+
+def _foreseen(experiment: Experiment, kept: set[Task]) -> dict[Cell, tuple[float, str]]:
+    """Return what a trial of each cell takes that is not kept whole; refuse what cannot be played.
+
+    Nothing is begun before.
+    """
+    todo = dict.fromkeys(task.cell for task in experiment.tasks if task not in kept)
+    return {cell: foreseen_task(experiment, Task(cell, 0)) for cell in todo}
+
+
+def _long(
+    tasks: Sequence[Task],
+    outlook: dict[Cell, tuple[float, str]],
+    workers: int | None,
+    dask: str | None,
+) -> Iterator[str]:
+    """Say that it takes more than a minute, if it does, what takes longest, and what is faster."""
+    counts = Counter(task.cell for task in tasks)
+    each = {cell: count * outlook.get(cell, (0.0, ""))[0] for cell, count in counts.items()}
+    several = min(workers or os.cpu_count() or 1, max(1, len(tasks)))
+    seconds = sum(each.values()) / (1 if dask else several)
+    if seconds < LONG:
+        return
+    longest = max(each, key=lambda cell: each[cell])
+    where = "on one core" if dask or several == 1 else f"on {several} cores"
+    advice = outlook[longest][1].removeprefix("; ")
+    yield (
+        f"this will take about {said(seconds)} {where}, most of it {longest.policy} on "
+        f"{longest.problem}, {longest.network}{': ' * bool(advice)}{advice}"
+    )
 
 
 def check(experiment: Experiment) -> None:

@@ -9,6 +9,7 @@ from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.summary import baseline_of, summaries
 from coopbandits.lab.experiments.trial import Record
 from coopbandits.lab.terminal import console, show_table
+from coopbandits.plain_text import visible
 
 
 @contextmanager
@@ -28,12 +29,12 @@ def bars(title: str) -> Iterator[Progress]:
         progress.TextColumn("{task.fields[last]}", markup=False),
     )
     with progress.Progress(*columns, console=screen, disable=not screen.is_terminal) as shown:
-        bar = shown.add_task(title, total=None, last="")
+        bar = shown.add_task(visible(title), total=None, last="")
 
         def on_trial(done: int, total: int, task: Task | None, record: Record | None) -> None:
             last = ""
             if task is not None and record is not None:
-                last = f"{task.cell.policy}: regret {record.regret[-1]:.4g}"
+                last = f"{visible(task.cell.policy)}: regret {record.regret[-1]:.4g}"
             shown.update(bar, completed=done, total=total, last=last)
 
         yield on_trial

@@ -1,8 +1,8 @@
 """Where is a run kept? One folder that can be copied anywhere; nothing in it is half-written.
 
 experiment.toml          what was run; `coop run` takes it
-manifest.json            seed, versions, the networks' and own modules' hashes
-trials/*.npz             one file for each trial that is done
+manifest.json            seed, versions, hashes of networks, own modules and cells
+trials/*.npz             one file for each trial that is done, which says whose it is
 curves.parquet, .csv     regret, messages, bytes at the recorded rounds of every trial
 finals.parquet, .csv     the last of them
 worth.parquet, .csv      learnt K_z against the truth, where there are any
@@ -12,25 +12,25 @@ figures/                 SVG and PNG, and the data behind each
 """
 
 import json
-import os
 import platform
-import signal
-import tempfile
-import threading
 import tomllib
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 import coopbandits
 from coopbandits.errors import ExperimentError
+from coopbandits.lab.experiments.dependencies import (
+    cell_digests,
+    module_digests,
+    network_digests,
+)
 from coopbandits.lab.experiments.experiment import (
     ROOMS,
     Cell,
@@ -38,68 +38,31 @@ from coopbandits.lab.experiments.experiment import (
     Task,
     experiment_of,
 )
-from coopbandits.lab.experiments.kinds import own
+from coopbandits.lab.experiments.record_file import Identity, packed, unpacked
 from coopbandits.lab.experiments.trial import Record
+from coopbandits.lab.experiments.whole_files import locked, undisturbed, write_whole
 
-try:
-    import fcntl
-except ImportError:  # Windows: two runs in one folder are then the user's to avoid
-    fcntl = None  # type: ignore[assignment]
-
-FORMAT = 1
-_ARRAYS = ("rounds", "regret", "messages", "bytes", "agents", "worth", "learnt", "truth")
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let Ctrl-C wait until what is within is done."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pressed = []
-    before = signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if pressed:
-        raise KeyboardInterrupt
-
-
-@undisturbed()
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, also where the disk is full or the power goes."""
-    part = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-    except OSError as error:
-        raise ExperimentError(
-            f"{path} cannot be written ({error.strerror or error}); make room, or choose another "
-            "--out, and run the same command again: what was done is kept"
-        ) from error
-    finally:
-        if part is not None:
-            Path(part).unlink(missing_ok=True)
+FORMAT = 2
+# Records of format 1 do not say whose they are; they are read, and not gone on with.
+_READ = (1, FORMAT)
 
 
 class Store:
-    """The folder of one run."""
+    """The folder of one run.
+
+    Attributes:
+        changed: The trials that were kept and are played again, as what they depend on has changed.
+    """
 
     def __init__(self, folder: str | Path, experiment: Experiment) -> None:
         self.folder = Path(folder)
         self.experiment = experiment
+        self.changed: tuple[Task, ...] = ()
 
     @classmethod
     @contextmanager
     def begun(cls, folder: str | Path, experiment: Experiment) -> "Iterator[Store]":
-        """Make the folder of an experiment, or go on in it if it holds the same one.
+        """Make the folder of an experiment, or go on in it with what has not changed since.
 
         Nobody else can write there meanwhile.
         """
@@ -111,13 +74,16 @@ class Store:
                 f"{store.folder} is not empty and holds no experiment; choose another --out"
             )
         manifest = store._manifest()
-        with _locked(store.folder):
+        store.digests = manifest["cells"]
+        with locked(store.folder):
             for stale in store.folder.rglob(".*.part"):
                 stale.unlink(missing_ok=True)
             if any(store.folder.glob("trials/*.npz")):  # else nothing is lost by starting over
                 before = read_store(store.folder)
-                _check_same(before, experiment)
-                _check_versions(store.folder, before.manifest, manifest)
+                _check_same(before, experiment, manifest)
+                store.changed = store._changed_since(before)
+                for task in store.changed:
+                    store._file(task).unlink()
             write_whole(store.folder / "manifest.json", _json(manifest))
             write_whole(store.folder / "experiment.toml", experiment.to_toml().encode())
             yield store
@@ -132,9 +98,10 @@ class Store:
             raise ExperimentError(
                 f"{self.folder} holds no run ({error}); expected a folder that `coop run` made"
             ) from error
-        if not isinstance(held, dict) or held.get("format") != FORMAT:
+        if not isinstance(held, dict) or held.get("format") not in _READ:
             raise ExperimentError(
-                f"{file} is damaged or of another version; this one reads format {FORMAT}"
+                f"{file} is damaged or of another version; this one reads formats "
+                f"{' and '.join(map(str, _READ))}"
             )
         return held
 
@@ -144,35 +111,94 @@ class Store:
 
     @undisturbed()
     def add(self, task: Task, record: Record) -> None:
-        """Keep one trial."""
-        packed = BytesIO()
-        texts = {"engine": np.array(record.engine), "graph": np.array(record.graph)}
-        np.savez_compressed(packed, **{n: getattr(record, n) for n in _ARRAYS}, **texts)  # type: ignore[arg-type]
+        """Keep one trial; one that holds NaN is refused."""
+        content = packed(record, self.identity(task))
         write_whole(self._timing(task), _json({"seconds": record.seconds}))
-        write_whole(self._file(task), packed.getvalue())
+        write_whole(self._file(task), content)
 
     def record(self, task: Task) -> Record:
-        """Read one trial."""
+        """Read one trial; what is damaged, holds NaN or belongs to another trial is refused."""
+        facts, found = self.read(task)
+        expected = self.identity(task)
+        if found is not None and found != expected:
+            told = (
+                f"another experiment: {found}, played with other tables, another network or other "
+                f"code than {self.folder / 'manifest.json'} has"
+                if found.is_trial_of(expected)
+                else f"another trial: it holds {found}, expected {expected}"
+            )
+            raise ExperimentError(f"{self._file(task)} belongs to {told}; remove it and run again")
+        if not np.array_equal(facts["rounds"], self.experiment.recorded):
+            raise ExperimentError(
+                f"{self._file(task)} belongs to another experiment: its curves are of other rounds "
+                f"than those of {self.folder / 'experiment.toml'}; remove it and run again"
+            )
+        return Record(**facts, seconds=self._seconds(task))
+
+    def read(self, task: Task) -> tuple[dict[str, Any], Identity | None]:
+        """Read what the file of a trial holds, and whose it says that it is."""
         file = self._file(task)
         try:
-            with np.load(BytesIO(file.read_bytes()), allow_pickle=False) as held:
-                facts: dict[str, Any] = {name: held[name] for name in _ARRAYS}
-                facts.update({name: str(held[name]) for name in ("engine", "graph")})
-            file = self._timing(task)
-            seconds = float(json.loads(file.read_text())["seconds"]) if file.exists() else np.nan
-        except (
-            OSError,
-            EOFError,
-            ValueError,
-            TypeError,
-            KeyError,
-            BadZipFile,
-            zlib.error,
-        ) as error:
+            facts, found = unpacked(file.read_bytes())
+        except (OSError, ValueError) as error:
+            told = str(error) if isinstance(error, ValueError) else f"is damaged ({error})"
+            raise ExperimentError(f"{file} {told}; remove it and run again") from error
+        if found is None and self.manifest["format"] >= FORMAT:
+            raise ExperimentError(f"{file} does not say whose it is; remove it and run again")
+        return facts, found
+
+    def identity(self, task: Task) -> Identity:
+        """Return what the record of a trial must say of itself."""
+        cell = task.cell
+        return Identity(
+            problem=cell.problem,
+            network=cell.network,
+            policy=cell.policy,
+            trial=task.trial,
+            seed=self.experiment.seed + task.trial,
+            digest=self.digests.get(_cell(cell), ""),
+        )
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """What the records of each cell depend on, as the manifest has it."""
+        held = self.manifest.get("cells")
+        return held if isinstance(held, dict) else {}
+
+    def _changed_since(self, before: "Store") -> tuple[Task, ...]:
+        """Return the kept trials that depend on something else now; all others must be good."""
+        found, reused = [], not before.done()
+        for task in self.experiment.tasks:
+            if not self._file(task).exists():
+                continue
+            held, expected = self.read(task)[1], self.identity(task)
+            was = before.digests.get(_cell(task.cell), held.digest if held else "")
+            if held != expected and held == replace(expected, digest=was):
+                found.append(task)
+            else:
+                self.record(task)
+                reused = True
+        if not reused:
+            raise ExperimentError(
+                f"{self.folder} holds another experiment: "
+                f"{_difference(before.experiment, self.experiment)}; choose another --out, or "
+                "remove the folder"
+            )
+        return tuple(found)
+
+    def _seconds(self, task: Task) -> float:
+        file = self._timing(task)
+        if not file.exists():
+            return float("nan")
+        try:
+            seconds = float(json.loads(file.read_text())["seconds"])
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise ExperimentError(
                 f"{file} is damaged ({error}); remove it and run again"
             ) from error
-        return Record(**facts, seconds=seconds)
+        if not 0 <= seconds < float("inf"):
+            raise ExperimentError(f"{file} holds {seconds} seconds; remove it and run again")
+        return seconds
 
     def records(self, cell: Cell) -> list[Record]:
         """Read the trials of one cell that are kept, in order."""
@@ -195,16 +221,17 @@ class Store:
 
     def _manifest(self) -> dict[str, Any]:
         experiment = self.experiment
+        networks, modules = network_digests(experiment), module_digests(experiment)
+        digests = cell_digests(experiment, networks, modules)
         return {
             "format": FORMAT,
             "name": experiment.name,
             "seed": experiment.seed,
             "versions": versions(),
             "machine": platform.machine(),
-            "networks": {
-                name: experiment.network(name, 0).fingerprint for name in experiment.networks
-            },
-            "own modules": _own_modules(experiment),
+            "networks": networks,
+            "own modules": modules,
+            "cells": {_cell(cell): digest for cell, digest in digests.items()},
         }
 
 
@@ -233,30 +260,12 @@ def read_store(folder: str | Path) -> Store:
     return store
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder; a lock ends with its process."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("a")
-    except OSError as error:
-        raise ExperimentError(
-            f"{folder} cannot be written ({error.strerror or error}); choose another --out"
-        ) from error
-    with file:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise ExperimentError(
-                    f"another run is writing to {folder}; wait for it, or choose another --out"
-                ) from error
-        yield
-
-
 def _trial(task: Task) -> str:
-    cell = task.cell
-    return f"{_slug(cell.problem, cell.network, cell.policy)}-{task.trial:04d}"
+    return f"{_cell(task.cell)}-{task.trial:04d}"
+
+
+def _cell(cell: Cell) -> str:
+    return _slug(cell.problem, cell.network, cell.policy)
 
 
 def _slug(*names: str) -> str:
@@ -270,53 +279,33 @@ def _json(value: object) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def _own_modules(experiment: Experiment) -> dict[str, str]:
-    """Hash the files of one's own modules: results are of these and of no other."""
-    import inspect  # noqa: PLC0415
-
-    experiment.find_own_modules()
-    found = {}
-    for kind in sorted(set(_own_kinds(getattr(experiment, room) for room in ROOMS))):
-        source = inspect.getsourcefile(inspect.unwrap(own(kind, ("kind",))))
-        found[kind] = sha256(Path(source).read_bytes()).hexdigest() if source else "?"
-    return found
+def _difference(old: Experiment, now: Experiment) -> str:
+    """Say what makes two experiments two."""
+    for room in ROOMS:
+        for name, table in getattr(old, room).items():
+            if getattr(now, room).get(name) != table:
+                return f"{room}.{name} differs there"
+    return "its networks or own modules differ there"
 
 
-def _own_kinds(values: Iterable[Any]) -> Iterable[str]:
-    for value in values:
-        if isinstance(value, dict):
-            kind = value.get("kind", "")
-            if isinstance(kind, str) and ":" in kind:
-                yield kind
-            yield from _own_kinds(value.values())
-
-
-def _check_same(before: Store, now: Experiment) -> None:
-    """Refuse to mix two experiments in one folder; more trials and more policies are no other."""
-    kept = {task.cell for task in before.done()}
-    old = before.experiment
-    changed = [
-        key for key in ("seed", "rounds", "points") if getattr(old, key) != getattr(now, key)
-    ]
-    for cell in sorted(kept, key=str):
-        for room, name in (
-            ("networks", cell.network), ("problems", cell.problem), ("policies", cell.policy)
-        ):  # fmt: skip
-            if getattr(old, room).get(name) != getattr(now, room).get(name):
-                changed.append(f"{room}.{name}")
-    if now.trials < old.trials:
-        changed.append("trials (they may only grow)")
-    if changed:
-        raise ExperimentError(
-            f"{before.folder} holds another experiment: {changed[0]} differs there; choose another "
-            "--out, or remove the folder"
-        )
-
-
-def _check_versions(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
-    for key in ("networks", "own modules", "versions", "machine"):
-        if before.get(key) != now[key]:
+def _check_same(before: Store, now: Experiment, manifest: dict[str, Any]) -> None:
+    """Refuse to mix two experiments, or results of two versions, in one folder."""
+    old, held = before.experiment, before.manifest
+    for key in ("seed", "rounds", "points"):
+        if getattr(old, key) != getattr(now, key):
             raise ExperimentError(
-                f"{folder} was begun with other {key}: {before.get(key)}, now {now[key]}; results "
-                "of both would be mixed. Choose another --out, or remove the folder"
+                f"{before.folder} holds another experiment: {key} differs there; choose another "
+                "--out, or remove the folder"
+            )
+    if now.trials < old.trials:
+        raise ExperimentError(
+            f"{before.folder} holds {old.trials} trials of each cell, and {now.trials} are asked "
+            "for; they may only grow. Choose another --out, or remove the folder"
+        )
+    for key in ("format", "versions", "machine"):
+        if held.get(key) != manifest[key]:
+            raise ExperimentError(
+                f"{before.folder} was begun with other {key}: {held.get(key)}, now "
+                f"{manifest[key]}; results of both would be mixed. Choose another --out, or remove "
+                "the folder"
             )

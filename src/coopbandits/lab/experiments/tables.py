@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from coopbandits.lab.experiments.experiment import Task
-from coopbandits.lab.experiments.store import Store, write_whole
+from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.trial import Record
+from coopbandits.lab.experiments.whole_files import write_whole
+from coopbandits.plain_text import visible_cell
 
 Columns = dict[str, Any]
 
@@ -109,9 +111,16 @@ def parquet(table: Columns) -> bytes:
 
 
 def csv_text(table: Columns) -> str:
-    """Write columns as CSV; numbers in full, so that reading gives them back."""
+    """Write columns as CSV; numbers in full, so that reading gives them back.
+
+    A name that begins as a formula does gets a quotation mark before it, and control characters
+    are spelt out; Parquet has names as they are.
+    """
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)
-    writer.writerows(zip(*table.values(), strict=True))
+    writer.writerows(
+        [visible_cell(value) if isinstance(value, str) else value for value in row]
+        for row in zip(*table.values(), strict=True)
+    )
     return text.getvalue()

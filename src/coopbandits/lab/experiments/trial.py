@@ -1,5 +1,7 @@
 """What does one trial leave? Curves, totals, and what agents took each other to be worth."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -16,7 +18,7 @@ from coopbandits.policy import Policy
 from coopbandits.problems.changing import Changing
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Simulated
-from coopbandits.run import MOST_SHOWN, Run, play
+from coopbandits.run import MOST_SHOWN, Run, foreseen, play
 from coopbandits.similarity import Learnt
 
 
@@ -53,8 +55,25 @@ class Record:
 def run_task(experiment: Experiment, task: Task) -> Record:
     """Play one trial."""
     experiment.find_own_modules()
-    try:
+    with _faults_of(task):
         return _played(experiment, task)
+
+
+def foreseen_task(experiment: Experiment, task: Task) -> tuple[float, str]:
+    """Return about how many seconds a trial takes and what would be faster; nothing is played."""
+    cell, trial = task.cell, task.trial
+    with _faults_of(task):
+        problem = experiment.problem(cell.problem, experiment.network(cell.network, trial), trial)
+        policy = experiment.policy(cell.policy, problem)
+        seed, engine = experiment.seed + trial, experiment.engine(cell)
+        return foreseen(problem, policy, experiment.rounds, seed=seed, engine=engine)
+
+
+@contextmanager
+def _faults_of(task: Task) -> Iterator[None]:
+    """Say which trial something went wrong in."""
+    try:
+        yield
     except Mistake:
         raise
     except CoopBanditsError as error:
@@ -75,7 +94,14 @@ def _played(experiment: Experiment, task: Task) -> Record:
     policy = experiment.policy(cell.policy, problem)
     engine = experiment.engine(cell)
     start = perf_counter()
-    run = play(problem, policy, experiment.rounds, seed=experiment.seed + trial, engine=engine)
+    run = play(
+        problem,
+        policy,
+        experiment.rounds,
+        seed=experiment.seed + trial,
+        engine=engine,
+        progress=False,  # the experiment has a bar of its own
+    )
     seconds = perf_counter() - start
     kept = experiment.recorded
     worth, learnt, truth = _worth(run, problem, policy, trial)

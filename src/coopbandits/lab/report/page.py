@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from coopbandits.errors import ExperimentError
-from coopbandits.lab.experiments.store import read_store, write_whole
+from coopbandits.lab.experiments.store import read_store
 from coopbandits.lab.experiments.summary import summaries
+from coopbandits.lab.experiments.whole_files import write_whole
 from coopbandits.lab.report.colours import colour_rules
 from coopbandits.lab.report.content import Detail, content
 
