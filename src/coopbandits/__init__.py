@@ -85,7 +85,7 @@ if TYPE_CHECKING:  # what `_HOMES` loads, for type checkers
     from coopbandits.run import Run as Run, play as play
     from coopbandits.scaling import Scaling as Scaling
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each public name is; a module stands for itself.
 _HOMES = {
