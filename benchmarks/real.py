@@ -22,6 +22,7 @@ import platform
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -68,16 +69,16 @@ def problem_of(data: str, seed: int) -> cb.problems.Problem:
     return lab.lastfm(folder_of(name), dim=int(dim), rounds=60, seed=seed, users=users)
 
 
-def _eager(similarity: object) -> Callable[[float, int], cb.Policy]:
+def _eager(similarity: Any) -> Callable[[float, int], cb.Policy]:
     return lambda eta, ttl: cb.EagerKernelUCB(
         cb.kernels.Linear(), similarity=similarity, ttl=ttl, eta=eta
     )
 
 
-def methods() -> dict[str, Callable[[float, int], object]]:
+def methods() -> dict[str, Callable[[float, int], Any]]:
     """Return how each method is made of its η and γ."""
     linear, similarity = cb.kernels.Linear(), cb.similarity
-    made: dict[str, Callable[[float, int], object]] = {
+    made: dict[str, Callable[[float, int], Any]] = {
         "alone": lambda eta, ttl: cb.LinUCB(eta=eta),
         "naive": lambda eta, ttl: cb.NaiveCooperation(linear, ttl=ttl, eta=eta),
         "one model for all": lambda eta, ttl: cb.Centralised(linear, lag=1, eta=eta),

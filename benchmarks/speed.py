@@ -18,17 +18,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 
-import large
 import numpy as np
 
 import coopbandits as cb
-import similarity as scenarios
 from coopbandits.features import Leading, reference
 from coopbandits.gp.posterior import Factor
 from coopbandits.lab import load_network
@@ -36,6 +34,13 @@ from coopbandits.lab.experiments.reproduce import paper_experiment
 from coopbandits.lab.experiments.trial import run_task
 from coopbandits.lab.networks import VARIABLE
 from coopbandits.policy import plan
+
+if TYPE_CHECKING:
+    from benchmarks import large, similarity as scenarios
+else:  # it is run as a script
+    import large
+
+    import similarity as scenarios
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "tests"))
@@ -360,6 +365,7 @@ def lasting() -> Row:
             mean = phi @ inverse @ b
             left = 1.0 - (phi**2).sum(axis=1)
             std = np.sqrt(left + np.einsum("ij,jk,ik->i", phi, inverse, phi))
+            assert decision.index is not None
             gap = max(abs(decision.mean - mean[decision.index]),
                       abs(decision.std - std[decision.index]))  # fmt: skip
             row[f"difference from a fresh fit after {step}"] = gap

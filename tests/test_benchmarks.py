@@ -96,7 +96,7 @@ def similarity(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import similarity  # noqa: PLC0415
 
-    few = similarity.Setting(lambda _: cb.Network.path(5), 2, 2, "path of 5")
+    few = similarity.Setting(lambda _: cb.Network.path(5), 2, 2, "path of 5")  # type: ignore[attr-defined]
     monkeypatch.setattr(similarity, "SETTINGS", {"few": few})
     monkeypatch.setattr(similarity, "ROUNDS", 6)
     return similarity

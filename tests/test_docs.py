@@ -178,7 +178,7 @@ def test_the_demo_is_a_run_and_its_page(tmp_path, monkeypatch, capsys):
 
 
 def test_the_demo_takes_rewards_as_they_are_and_the_paper_takes_its_own():
-    assert {policy["intercept"] for policy in DEMO["policies"].values()} == {10.0}
+    assert {policy["intercept"] for policy in DEMO["policies"].values()} == {10.0}  # type: ignore[attr-defined]
     paper = paper_experiment(profile="quick", networks=["er"])
     assert paper.policies
     assert not [name for name, policy in paper.policies.items() if "intercept" in policy]
