@@ -17,7 +17,8 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: demo trust federated router test test-all ci nightly bench bench-fleet soak lint types format clean
+.PHONY: demo trust federated router test test-all test-pythons coverage ci nightly bench bench-fleet soak lint \
+	types format clean
 
 demo: $(LAB)
 	$(BIN)/coop demo
@@ -29,15 +30,38 @@ trust: $(LAB)
 federated: $(EXAMPLES)
 	.venv-examples/bin/python examples/federated_tuning.py
 
-# Needs scikit-learn, the extra `datasets`, and data that are downloaded apart.
+# Needs scikit-learn, the extra `datasets`, and data that are downloaded apart: DATA=folder.
 router: $(READY)
-	$(BIN)/python examples/llm_router.py
+	$(BIN)/python examples/llm_router.py $(DATA)
 
 test: lint types $(BROWSER)
 	$(PYTEST)
 
 test-all: lint types $(BROWSER)
 	$(PYTEST) -m "slow or not slow" --hypothesis-profile=thorough
+
+# The fast tests on every Python that may be installed, each in an environment of its own
+# (.venv-3.12); one that is not here is skipped, and said so. TESTS=tests/test_kernels.py for a part.
+PYTHONS ?= 3.11 3.12 3.13
+test-pythons:
+	@failed=; for version in $(PYTHONS); do \
+		python=; for each in "$$(command -v python$$version)" "$$HOME"/.pyenv/versions/$$version.*/bin/python; do \
+			test -x "$$each" && "$$each" -c 'import venv' 2>/dev/null && { python=$$each; break; }; done; \
+		test -n "$$python" || { echo "Python $$version is not here: skipped"; continue; }; \
+		echo "Python $$version: $$("$$python" --version)"; \
+		{ test -x .venv-$$version/bin/python || "$$python" -m venv .venv-$$version; } && \
+		.venv-$$version/bin/python $(INSTALL) -c constraints.txt -e '.[dev]' && \
+		.venv-$$version/bin/python -m pytest -n 2 --dist worksteal $(TESTS) || failed="$$failed $$version"; \
+	done; test -z "$$failed" || { echo "failed on Python$$failed"; exit 1; }
+
+# How much of the package the tests run; processes that they start are measured too.
+# TESTS=tests/agent for a part; out/coverage has the pages, out/coverage.txt the summary.
+coverage: $(READY)
+	@mkdir -p out
+	$(PYTEST) --cov --cov-report= $(TESTS)
+	$(BIN)/coverage report > out/coverage.txt
+	$(BIN)/coverage html --quiet --directory out/coverage
+	@tail -n 3 out/coverage.txt
 
 # What .ci/run calls: the tests as above, then the slow ones, the wheel's among them.
 ci: test
@@ -50,7 +74,7 @@ nightly: $(READY)
 
 # Peers live in an environment of their own: torch alone is larger than all the rest.
 bench: $(READY) $(PEERS)
-	$(BIN)/python benchmarks/speed.py run
+	$(BIN)/python benchmarks/speed.py run $(if $(DATA),--data $(DATA))
 	$(BIN)/python benchmarks/speed.py table
 
 # Rows that are measured already are not measured again: see benchmarks/fleet/__main__.py.
@@ -106,4 +130,4 @@ $(EXAMPLES): pyproject.toml constraints.txt examples/constraints.txt
 	@touch $(EXAMPLES)
 
 clean:
-	rm -rf $(VENV) .venv-peers .venv-examples build out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) .venv-[0-9]* .venv-peers .venv-examples build dist out .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info

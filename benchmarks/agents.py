@@ -23,23 +23,27 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")})
 
 import numpy as np
 import scipy
-import serving
 from scipy import stats
 
 import coopbandits as cb
 from coopbandits.problems.problem import Round
+
+if TYPE_CHECKING:
+    from benchmarks import serving
+else:  # it is run as a script
+    import serving
 
 RESULTS = Path(__file__).resolve().parent / "results" / "agents.json"
 AGENTS, DIM, NOISE, ETA = 20, 10, 0.3, 0.3
@@ -235,7 +239,7 @@ def settings(known: Facts, kind: str, base: str, rule: str) -> tuple[int, ...]:
 
 
 def run_all(
-    jobs: dict[str, Callable[[], float]], known: Facts, keep: Callable[[], None], workers: int
+    jobs: Mapping[str, Callable[[], float]], known: Facts, keep: Callable[[], None], workers: int
 ) -> None:
     """Compute what is not known yet, and keep it as it comes."""
     todo = {key: job for key, job in jobs.items() if key not in known}

@@ -21,6 +21,7 @@ import numpy as np
 from scipy import stats
 
 import coopbandits as cb
+from coopbandits.problems.problem import Simulated
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "bytes.csv"
@@ -29,7 +30,7 @@ AGENTS, P, TASKS, DIM, ACTIONS, NOISE, ETA = 20, 0.3, 3, 5, 6, 0.3, 0.3
 ROUNDS, SEEDS = 150, 10
 FIELDS = ["family", "setting", "seed", "regret", "messages", "bytes"]
 
-SAYS = {
+SAYS: dict[str, dict[str, cb.say.Say]] = {
     "only if σ² > cλ": {f"c = {c:g}": cb.say.WhenUncertain(c) for c in (0.4, 0.2, 0.1, 0.05)},
     "held back until it pays": {f"{g:g} nats": cb.say.WhenItPays(g) for g in (2.0, 1.0, 0.5)},
     "sums, every k": {f"k = {k}": cb.say.Sums(every=k) for k in (50, 15, 5)},
@@ -38,7 +39,7 @@ SAYS = {
 EVERYTHING, DIST, ALONE = "everything", "Dist-KernelUCB", "alone"
 
 
-def policies(problem: cb.problems.Problem) -> dict[tuple[str, str], cb.Policy]:
+def policies(problem: Simulated) -> dict[tuple[str, str], cb.Policy]:
     """Make the policies of one problem, by family and setting."""
     linear, exact = cb.kernels.Linear(), cb.features.Exact()
 
@@ -130,7 +131,7 @@ def figure() -> None:
     found = summary()
     canvas, (axis, costs) = plt.subplots(1, 2, figsize=(13, 5), width_ratios=[3, 2])
     marks = dict(zip([*SAYS, EVERYTHING, DIST], "o^sDP*", strict=True))
-    colours = dict(zip(marks, plt.get_cmap("tab10").colors, strict=False))
+    colours = dict(zip(marks, plt.get_cmap("tab10")(range(10)), strict=False))
     for family, mark in marks.items():
         mine = sorted((row for row in found if row[0] == family), key=lambda row: row[-1])
         if family == DIST:

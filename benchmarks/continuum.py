@@ -161,7 +161,7 @@ def polytopes() -> dict[str, Any]:
 
 def certificates() -> dict[str, Any]:
     """Certified maxima on the unit cube, 100 contexts, tolerance 1e-6: median of 5 functions."""
-    kernels = {
+    kernels: dict[str, cb.kernels.Kernel] = {
         "RBF(0.3)": cb.kernels.RBF(0.3),
         "Matern(2.5, 0.3)": cb.kernels.Matern(2.5, 0.3),
         "Matern(0.5, 0.3)": cb.kernels.Matern(0.5, 0.3),

@@ -3,8 +3,10 @@
     python benchmarks/speed.py run growing partitions whole_networks million learnt_facebook
 
 Each case runs in a process of its own, one thread, so that its peak memory is its own; seconds are
-CPU. Where COOP_BEFORE names another source tree (`git worktree add ../before d7d6f3e~`, then
-COOP_BEFORE=../before/src), `growing` times the same case there too, in turn.
+CPU. Real networks are looked for in the folder that --data or COOPBANDITS_DATA names, and in the
+cache, else fetched from SNAP. Where COOP_BEFORE names another source tree
+(`git worktree add ../before d7d6f3e~`, then COOP_BEFORE=../before/src), `growing` times the same
+case there too, in turn.
 """
 
 import json
@@ -23,7 +25,6 @@ import numpy as np
 import coopbandits as cb
 
 HERE = Path(__file__).resolve()
-NETWORKS = HERE.parents[2] / "shared" / "networks"
 LINEAR = cb.kernels.Linear()
 SIZES = (20_000, 50_000, 100_000, 200_000)
 
@@ -64,14 +65,14 @@ def real(name: str, ttl: int) -> Facts:
     """A whole real network, T = 100."""
     from coopbandits.lab import load_network  # noqa: PLC0415 (the tree before has it too)
 
-    return known_clusters(load_network(name, data=NETWORKS), rounds=100, ttl=ttl)
+    return known_clusters(load_network(name), rounds=100, ttl=ttl)
 
 
 def learnt(rounds: int) -> Facts:
     """Whole ego-facebook, eight clusters, K_z by Evidence as it is by default."""
     from coopbandits.lab import load_network  # noqa: PLC0415
 
-    network = load_network("ego-facebook", data=NETWORKS)
+    network = load_network("ego-facebook")
     labels = np.random.default_rng(0).integers(8, size=len(network))
     problem = cb.problems.clustered_linear(network, dim=10, actions=8, noise=0.3, clusters=labels)
     regret = {}

@@ -88,7 +88,7 @@ def of_obp(folder: Path, items: int) -> Answers:
     from obp import ope  # noqa: PLC0415 (there only)
     from obp.dataset import OpenBanditDataset  # noqa: PLC0415
 
-    class Plain(OpenBanditDataset):  # type: ignore[misc]
+    class Plain(OpenBanditDataset):
         def pre_process(self) -> None:  # its own does not run with pandas 2 and above
             self.context = np.zeros((len(self.data), 1))
             self.action_context = np.zeros((items, 1))

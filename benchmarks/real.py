@@ -1,7 +1,7 @@
 """What is it worth to listen, on real people and real prompts? Rewards, regret, bytes and the tail.
 
-    python benchmarks/real.py run             # hours of CPU; resumes where it stopped
-    python benchmarks/real.py table           # the tables of docs/real-people.md
+    python benchmarks/real.py run --data FOLDER    # hours of CPU; resumes where it stopped
+    python benchmarks/real.py table                # the tables of docs/real-people.md
 
 Last.fm (HetRec 2011): 60 friends, 60 rounds, 25 artists of which one is right, γ = 2, d = 10 and
 25; five circles of friends, 40000 … 40004, each offered artists by four seeds. RouteLLM-MMLU: 57
@@ -10,7 +10,8 @@ has ridge 1, and its η (α) is the one of 0.03, 0.1 and 0.3 with the highest me
 circles of friends (60000, 60001) or other orders of prompts; CLUB's α₂ and SCLUB's α_θ are chosen
 beside it of 0.3 and 1, σ_z of MeanEmbedding of 0.3 and 1. Nothing else was tuned.
 
-Data are looked for in ../shared/data beside the repository, or in the folder given by --data.
+Data are read from the folder that --data or COOPBANDITS_DATA names, which holds the folders
+hetrec2011-lastfm-2k and routellm-mmlu.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import platform
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -29,40 +31,54 @@ from scipy import stats
 
 import coopbandits as cb
 from coopbandits import lab
+from coopbandits.lab.networks import VARIABLE
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "real.csv"
-DATA = HERE.parent.parent / "shared" / "data"
 FIELDS = ["data", "method", "setting", "seed", "reward", "bytes", "regrets"]
 FIRST, TRIALS, CIRCLES, TUNING = 40_000, 20, 5, (60_000, 60_001)
 ETAS, APART, BANDWIDTHS = (0.03, 0.1, 0.3), (0.3, 1.0), (0.3, 1.0)
 
 # data set and d -> rounds, γ
 SETS = {"lastfm 10": (60, 2), "lastfm 25": (60, 2), "routellm 10": (100, 1)}
+FOLDERS = {"lastfm": "hetrec2011-lastfm-2k", "routellm": "routellm-mmlu"}
 Job = tuple[str, str, str, int]
 Result = tuple[float, float, list[float]]
+
+
+def folder_of(name: str) -> Path:
+    """Return where the files of a data set are; or end with what is missing."""
+    given = os.environ.get(VARIABLE)
+    if not given:
+        raise SystemExit(
+            f"no folder of data is named: give --data or {VARIABLE}, a folder that holds "
+            f"{' and '.join(FOLDERS.values())} (docs/real-people.md says where they come from)"
+        )
+    folder = Path(given).expanduser() / FOLDERS[name]
+    if not folder.is_dir():
+        raise SystemExit(f"{folder} is no folder; expected the files of {name} there")
+    return folder
 
 
 def problem_of(data: str, seed: int) -> cb.problems.Problem:
     """Make the problem of a data set; of Last.fm's, several seeds have one circle of friends."""
     name, dim = data.split()
     if name == "routellm":
-        return lab.routellm(DATA / "routellm-mmlu", dim=int(dim), rounds=100, seed=seed)
+        return lab.routellm(folder_of(name), dim=int(dim), rounds=100, seed=seed)
     users = seed if seed in TUNING else FIRST + (seed - FIRST) % CIRCLES
-    folder = DATA / "hetrec2011-lastfm-2k"
-    return lab.lastfm(folder, dim=int(dim), rounds=60, seed=seed, users=users)
+    return lab.lastfm(folder_of(name), dim=int(dim), rounds=60, seed=seed, users=users)
 
 
-def _eager(similarity: object) -> Callable[[float, int], cb.Policy]:
+def _eager(similarity: Any) -> Callable[[float, int], cb.Policy]:
     return lambda eta, ttl: cb.EagerKernelUCB(
         cb.kernels.Linear(), similarity=similarity, ttl=ttl, eta=eta
     )
 
 
-def methods() -> dict[str, Callable[[float, int], object]]:
+def methods() -> dict[str, Callable[[float, int], Any]]:
     """Return how each method is made of its η and γ."""
     linear, similarity = cb.kernels.Linear(), cb.similarity
-    made: dict[str, Callable[[float, int], object]] = {
+    made: dict[str, Callable[[float, int], Any]] = {
         "alone": lambda eta, ttl: cb.LinUCB(eta=eta),
         "naive": lambda eta, ttl: cb.NaiveCooperation(linear, ttl=ttl, eta=eta),
         "one model for all": lambda eta, ttl: cb.Centralised(linear, lag=1, eta=eta),
@@ -263,12 +279,13 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--data", type=Path, help="where the data sets' folders are")
+    parser.add_argument("--data", help=f"folder of the data sets' folders, in place of {VARIABLE}")
     given = parser.parse_args()
     if given.data is not None:
-        global DATA  # noqa: PLW0603 (workers are forked with it)
-        DATA = given.data
+        os.environ[VARIABLE] = given.data  # workers have it too
     if given.what == "run":
+        for data in given.sets:
+            folder_of(data.split()[0])  # before any work is done
         run(given.sets, given.rows, given.trials, given.workers)
     else:
         table()

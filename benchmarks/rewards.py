@@ -17,6 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -120,7 +121,7 @@ def trial(kind: str, tasks: str, method: str, seed: int) -> float:
     noise = NOISE * rng.standard_normal(expected.shape)
     rewards = given.change(expected, noise, rng)
     problem = cb.problems.table(network, contexts, rewards, expected)
-    common = {"eta": ETA, "ridge": 1.0, "intercept": given.intercept}
+    common: dict[str, Any] = {"eta": ETA, "ridge": 1.0, "intercept": given.intercept}
     policy = cb.LinUCB(**common)
     if method == "evidence":
         policy = cb.EagerKernelUCB(

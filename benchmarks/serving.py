@@ -114,7 +114,8 @@ class Service:
 
 def side_by_side(policy: cb.Policy, heard: int) -> dict[str, Facts]:
     """Time decisions with nobody learning and beside a thread that learns, in turns."""
-    service, found, lasted = Service(policy, heard), {"idle": [], "busy": []}, 0.0
+    service, lasted = Service(policy, heard), 0.0
+    found: dict[str, Any] = {"idle": [], "busy": []}
     with ThreadPoolExecutor(1) as pool:
         for turn in range(2 * TURNS):
             busy, begun = turn % 2 == 1, perf_counter()

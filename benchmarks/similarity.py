@@ -1,6 +1,7 @@
 """What is a learnt K_z worth? Final regret per agent, paired by seed, with 95% intervals.
 
     python benchmarks/similarity.py run er60 path60    # hours; resumes where it stopped
+    python benchmarks/similarity.py run facebook --data networks    # a folder with its file
     python benchmarks/similarity.py table              # the tables of docs/evidence-results.md
     python benchmarks/similarity.py rank               # what a low rank costs MeanEmbedding
 
@@ -34,12 +35,12 @@ from scipy import stats
 
 import coopbandits as cb
 from coopbandits.lab import load_network
+from coopbandits.lab.networks import VARIABLE
 from coopbandits.problems.noise import as_noise
 from coopbandits.problems.problem import Simulated, on_sphere, structure_rng
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "similarity.csv"
-NETWORKS = HERE.parent.parent / "shared" / "networks"
 DIM, ACTIONS, NOISE, ROUNDS, ETA = 10, 8, 0.3, 120, 0.3
 BANDWIDTHS = (0.2, 0.35, 0.5, 0.7, 1.0, 1.5)
 TRIALS, TUNING, TUNING_TRIALS = 20, 1000, 3
@@ -85,7 +86,7 @@ def ring(agents: int, neighbours: int) -> cb.Network:
 
 def facebook(seed: int) -> cb.Network:
     """Take a connected sample of ego-facebook."""
-    return load_network("ego-facebook", agents=200, seed=seed, data=NETWORKS)
+    return load_network("ego-facebook", agents=200, seed=seed)
 
 
 SETTINGS = {
@@ -452,6 +453,7 @@ def main() -> None:
         "--only", nargs="*", default=[], help="oracle evidence coregionalised embedding alone naive"
     )
     runner.add_argument("--results", type=Path, help="where to keep it, in place of RESULTS")
+    runner.add_argument("--data", help=f"folder with ego-facebook's file, in place of {VARIABLE}")
     beside = commands.add_parser("paired", help="beside another commit's Evidence")
     beside.add_argument("before", type=Path, help="its results")
     commands.add_parser("table", help="print what has been measured")
@@ -464,6 +466,8 @@ def main() -> None:
     elif options.command == "rank":
         rank()
     else:
+        if options.data is not None:
+            os.environ[VARIABLE] = options.data  # workers have it too
         if options.results is not None:
             global RESULTS  # noqa: PLW0603 (the parent alone reads and writes)
             RESULTS = options.results

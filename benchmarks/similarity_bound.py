@@ -9,14 +9,19 @@ compared with.
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-import similarity as scenarios
 from coopbandits.act import first_best
 from coopbandits.problems.problem import Round
+
+if TYPE_CHECKING:
+    from benchmarks import similarity as scenarios
+else:  # it is run as a script
+    import similarity as scenarios
 
 # Tasks have length 1, so variance 1/d in each direction: the noise's over that.
 PRIOR = scenarios.NOISE**2 * scenarios.DIM

@@ -34,6 +34,7 @@ def ratios(ridge: float, seed: int, rounds: int) -> dict[str, tuple[float, float
     problem = cb.problems.kernel(
         network, dim=DIM, actions=ACTIONS, noise=NOISE, norm=NORM, seed=seed
     )
+    assert problem.kernel is not None
     base = cb.EagerKernelUCB(
         kernel=problem.kernel,
         similarity=problem.similarity,

@@ -59,7 +59,6 @@ FIELDS = {
 NETWORK = cb.Network.from_edges(
     [(v, u) for u in range(len(FIELDS)) for v in range(u)], names=tuple(FIELDS)
 )
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "routellm-mmlu"
 WANTED = (
     "download RouteLLM's recorded MMLU responses (GitHub: lm-sys/RouteLLM, the 57 files of "
     "routellm/evals/mmlu/responses) and put them into one mmlu_two_models.csv with the columns "
@@ -207,13 +206,15 @@ def draw(learnt: dict[str, Array], fixed: dict[str, Array], title: str, file: Pa
 def main() -> None:
     """Run the example."""
     parser = argparse.ArgumentParser(description="Five gateways choose a model for each prompt.")
-    parser.add_argument("data", type=Path, nargs="?", default=DATA, help="folder with the answers")
+    parser.add_argument("data", type=Path, nargs="?", help="folder with the answers")
     parser.add_argument("--rounds", type=int, default=200, help="prompts a gateway, default 200")
     parser.add_argument("--trials", type=int, default=5, help="default 5")
     parser.add_argument("--out", type=Path, default=Path("out/router"), help="default out/router")
     options = parser.parse_args()
     if not 2 <= options.rounds <= 1500 or options.trials < 2:
         parser.error("--rounds must be from 2 to 1500, and --trials at least 2")
+    if options.data is None:
+        parser.error(f"no folder with the answers is named; {WANTED}")
     try:
         data = read(str(options.data), DIM)
     except cb.errors.InputError as error:

@@ -1,7 +1,6 @@
 """Graphs as adjacency matrices, and answers by brute force."""
 
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,14 +8,14 @@ from hypothesis import strategies as st
 
 import coopbandits as cb
 from coopbandits.network import SparseRows
+from real_data import networks
 
 
 def ego_facebook():
     """Read a real network of 4,039 agents, or skip: it is not part of the repository."""
-    name = "shared/networks/ego-facebook.txt.gz"
-    file = next((up / name for up in Path(__file__).parents if (up / name).exists()), None)
-    if file is None:
-        pytest.skip(f"{name} does not lie beside the repository")
+    file = networks() / "ego-facebook.txt.gz"
+    if not file.is_file():
+        pytest.skip(f"no real networks in {file.parent}")
     return cb.Network.from_edges(np.loadtxt(file, dtype=np.int64).tolist())
 
 

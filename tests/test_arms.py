@@ -339,8 +339,8 @@ def test_kernels_of_arms_have_the_slopes_of_differences_in_all_but_the_arm(rng):
     joint = plan(policy_of(RBF(1.3), similarity=similarity), NETWORK).kernel
     u, w = rng.integers(len(NETWORK), size=4), rng.integers(len(NETWORK), size=5)
     cases = [
-        (product.gradient(X, Y), lambda Z: product(Z, Y)),
-        (product.diagonal_gradient(X), product.diagonal),
+        (product.gradient(X, Y), lambda Z: product(Z, Y)),  # type: ignore[attr-defined]
+        (product.diagonal_gradient(X), product.diagonal),  # type: ignore[attr-defined]
         (features.Exact().jacobian(product, X), lambda Z: features.Exact().features(product, Z)),
         (joint.gradient(u, X, w, Y), lambda Z: joint(u, Z, w, Y)),
         (joint.diagonal_gradient(u, X), lambda Z: joint.diagonal(u, Z)),

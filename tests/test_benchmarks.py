@@ -1,6 +1,7 @@
 """The benchmarks that measure a claim: what they build and fit is what they say."""
 
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -95,7 +96,7 @@ def similarity(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import similarity  # noqa: PLC0415
 
-    few = similarity.Setting(lambda _: cb.Network.path(5), 2, 2, "path of 5")
+    few = similarity.Setting(lambda _: cb.Network.path(5), 2, 2, "path of 5")  # type: ignore[attr-defined]
     monkeypatch.setattr(similarity, "SETTINGS", {"few": few})
     monkeypatch.setattr(similarity, "ROUNDS", 6)
     return similarity
@@ -352,3 +353,33 @@ def test_memory_is_flat_if_all_tenths_after_the_first_are_alike(monkeypatch):
 
     assert soak.flatness([*np.linspace(50, 100, 100), *[100.0] * 900])["growth"] == 1.0
     assert soak.flatness([*[100.0] * 900, *[110.0] * 100])["growth"] == 1.1
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ([], "no folder of data is named: give --data or COOPBANDITS_DATA"),
+        (["--data", "nowhere"], r"nowhere/hetrec2011-lastfm-2k is no folder; expected the files"),
+    ],
+    ids=["none", "another"],
+)
+def test_the_benchmark_on_real_people_asks_for_its_data_before_it_works(named, said, tmp_path):
+    command = [sys.executable, str(ROOT / "benchmarks" / "real.py"), "run", *named]
+    here = {name: value for name, value in os.environ.items() if name != "COOPBANDITS_DATA"}
+    run = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=tmp_path, env=here
+    )
+    assert run.returncode == 1
+    assert said in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_no_benchmark_and_no_example_names_a_folder_beside_the_repository():
+    files = [*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "examples").rglob("*.py")]
+    assert len(files) > 20
+    for file in files:
+        depth = len(file.relative_to(ROOT).parts)
+        text = file.read_text(encoding="utf-8")
+        assert f"parents[{depth}]" not in text, file
+        assert "parent." * depth + "parent /" not in text, file
+        assert '"shared"' not in text, file

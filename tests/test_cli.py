@@ -48,7 +48,7 @@ def test_every_command_has_a_body():
         action.choices for action in cli.parser()._actions if hasattr(action, "choices")
         and action.choices
     )  # fmt: skip
-    for name, command in commands.items():
+    for name, command in commands.items():  # type: ignore[attr-defined]
         assert callable(import_module(command.get_default("body")).main), name
 
 

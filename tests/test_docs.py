@@ -14,6 +14,7 @@ from coopbandits.lab.commands.demo import DEMO
 from coopbandits.lab.experiments.experiment import read_experiment
 from coopbandits.lab.experiments.reproduce import paper_experiment
 from coopbandits.lab.experiments.runner import check
+from real_data import data_set, needs
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -177,7 +178,7 @@ def test_the_demo_is_a_run_and_its_page(tmp_path, monkeypatch, capsys):
 
 
 def test_the_demo_takes_rewards_as_they_are_and_the_paper_takes_its_own():
-    assert {policy["intercept"] for policy in DEMO["policies"].values()} == {10.0}
+    assert {policy["intercept"] for policy in DEMO["policies"].values()} == {10.0}  # type: ignore[attr-defined]
     paper = paper_experiment(profile="quick", networks=["er"])
     assert paper.policies
     assert not [name for name, policy in paper.policies.items() if "intercept" in policy]
@@ -216,11 +217,11 @@ def test_regret_and_bound_runs(tmp_path):
     assert (tmp_path / "bound.png").stat().st_size > 10_000
 
 
-ANSWERS = ROOT.parent / "shared" / "data" / "routellm-mmlu"
+ANSWERS = data_set("routellm-mmlu")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not ANSWERS.is_dir(), reason=f"no RouteLLM data in {ANSWERS}")
+@needs(ANSWERS)
 def test_llm_router_runs(tmp_path):
     command = [sys.executable, "examples/llm_router.py", str(ANSWERS), "--rounds", "3"]
     shown = subprocess.run(

@@ -151,7 +151,7 @@ def test_every_public_name_is_found_and_no_other():
         assert getattr(coopbandits, name) is not None
     assert set(coopbandits.__all__) <= set(dir(coopbandits))
     with pytest.raises(AttributeError, match="no attribute 'LinUCBB'"):
-        coopbandits.LinUCBB  # noqa: B018
+        coopbandits.LinUCBB  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_importing_a_room_does_not_hide_a_public_function():

@@ -111,7 +111,7 @@ def test_a_kernel_without_a_gradient_is_differentiated_by_differences(rng):
     np.testing.assert_allclose(kernels.gradient_of(Cubic(), X, Y), expected, rtol=1e-8, atol=1e-7)
     product = RBF() * Cubic()
     whole = RBF().gradient(X, Y) * Cubic()(X, Y)[..., None] + RBF()(X, Y)[..., None] * expected
-    np.testing.assert_allclose(product.gradient(X, Y), whole, rtol=1e-8, atol=1e-7)
+    np.testing.assert_allclose(product.gradient(X, Y), whole, rtol=1e-8, atol=1e-7)  # type: ignore[attr-defined]
     own = 6 * ((1 + (X**2).sum(axis=1)) ** 2)[:, None] * X
     np.testing.assert_allclose(kernels.diagonal_gradient_of(Cubic(), X), own, rtol=1e-8, atol=1e-7)
 

@@ -40,8 +40,13 @@ GROWING = {
     "small": {"messages": [300, 900], "every": 300},
 }
 # Small enough that all of it is full long before the first mark.
-RULES = {"ttl": 1000.0, "most": 1000}
-SETTINGS = {"pace": 250.0, "checkpoint_every": 1000, "snapshot_every": 2000, "keep_entries": 5000}
+RULES: dict[str, Any] = {"ttl": 1000.0, "most": 1000}
+SETTINGS: dict[str, Any] = {
+    "pace": 250.0,
+    "checkpoint_every": 1000,
+    "snapshot_every": 2000,
+    "keep_entries": 5000,
+}
 ROUNDS = 4  # that are taken between two syncs, as under load
 
 

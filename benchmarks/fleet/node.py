@@ -22,6 +22,7 @@ from benchmarks.fleet.world import Origin, World
 from coopbandits.fleet.core.settings import RewardRules, Settings
 from coopbandits.fleet.http import server
 from coopbandits.fleet.http.app import make_app
+from coopbandits.fleet.http.connections import BoundedConnection
 from coopbandits.fleet.keys import Ed25519Keys, public_of
 from coopbandits.fleet.learner import ProcessLearner
 from coopbandits.fleet.links.zenoh import ZenohLinks
@@ -32,7 +33,7 @@ Facts = dict[str, Any]
 Frames = list[tuple[str, bytes]]
 
 
-class Timed(server.BoundedConnection):
+class Timed(BoundedConnection):
     """A connection that notes what decisions cost, by the server's port."""
 
     spent: ClassVar[dict[int, list[tuple[float, ...]]]] = {}
@@ -165,11 +166,11 @@ async def served(apps: dict[str, Any]) -> AsyncIterator[dict[str, int]]:
 async def main(config: Facts) -> None:
     """Run a node until its input ends."""
     logging.getLogger("coopbandits.fleet").setLevel(logging.ERROR)  # each link that comes up
-    server.BoundedConnection = Timed  # type: ignore[misc]
+    server.__dict__["BoundedConnection"] = Timed  # what it makes of each connection
     measured = Measured(config)
     await measured.start()
     gc.freeze()  # as `coop node` does
-    faces = {"": measured.node, " at once": StillFace(measured.node)}
+    faces: dict[str, Any] = {"": measured.node, " at once": StillFace(measured.node)}
     apps = {f"coop{what}": make_app(face) for what, face in faces.items()}
     if config.get("fastapi"):
         from benchmarks.fleet import fastapi_app  # noqa: PLC0415 (of the peers' environment)

@@ -12,7 +12,8 @@ class GatedLearner:
     """A learner that may be told to let tasks wait, as if they took that long."""
 
     def __init__(self, learner: Any) -> None:
-        self._learner, self._waiting, self.open = learner, [], True
+        self._learner, self.open = learner, True
+        self._waiting: list[tuple[int, Any]] = []
         self.tasks, self.working, self._since = 0, 0.0, 0.0
         self.running = False
 
@@ -46,11 +47,16 @@ class GatedLearner:
         self._learner.close()
 
 
+def _nobody(neighbour: str, data: bytes) -> None:
+    """Receive nothing: links are not up yet."""
+    raise AssertionError(f"{neighbour} sends before its link is up")
+
+
 class FedLinks:
     """Links to neighbours who are not there: what they would send is handed in from a list."""
 
     def __init__(self, neighbours: list[str]) -> None:
-        self._neighbours, self._received = neighbours, None
+        self._neighbours, self._received = neighbours, _nobody
         self._feeding, self._ended = threading.Event(), threading.Event()
         self.more = False
 

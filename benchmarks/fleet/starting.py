@@ -42,7 +42,7 @@ class Fleet:
         """
         self._folder, self._agents = folder, agents
         self._log = (folder.parent / "up.log").open("wb")
-        more = ["--agents", str(agents), "--port", str(FIRST_PORT), "--out", folder]
+        more = ["--agents", str(agents), "--port", str(FIRST_PORT), "--out", str(folder)]
         self._process = subprocess.Popen(
             [*coop, "up", *more],
             stdin=subprocess.DEVNULL,
@@ -111,9 +111,10 @@ def starting(settings: Facts) -> Facts:
             subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
             took["venv"] = time.perf_counter() - since
             python, coop = (folder / "venv" / "bin" / name for name in ("python", "coop"))
-            install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                       "--no-compile", "-c", ROOT / "constraints.txt",
-                       f"{copied(folder)}[fleet]"]  # fmt: skip
+            install: list[str | Path] = [
+                python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                "--no-compile", "-c", ROOT / "constraints.txt", f"{copied(folder)}[fleet]",
+            ]  # fmt: skip
             subprocess.run(install, check=True, env=plain(), stderr=subprocess.DEVNULL)
             took["install"] = time.perf_counter() - since - took["venv"]
             fleet = Fleet([coop], folder / "fleet", settings["agents"], plain())

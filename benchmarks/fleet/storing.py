@@ -99,7 +99,7 @@ async def entries_a_second(raw: bool, connections: int, seconds: float) -> float
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         store = None if raw else SqliteStore(folder, identity=ME)
-        commits: Any = RawCommits(folder, finished) if raw else GroupCommit(store, finished)
+        commits: Any = GroupCommit(store, finished) if store else RawCommits(folder, finished)
 
         async def client() -> None:
             nonlocal position

@@ -85,7 +85,7 @@ if TYPE_CHECKING:  # what `_HOMES` loads, for type checkers
     from coopbandits.run import Run as Run, play as play
     from coopbandits.scaling import Scaling as Scaling
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each public name is; a module stands for itself.
 _HOMES = {
@@ -151,13 +151,15 @@ _HOMES = {
 __all__ = sorted(_HOMES)  # noqa: PLE0605 (they are written down once)
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'coopbandits' has no attribute {name!r}")
-    home = import_module(f"coopbandits.{_HOMES[name]}")
-    found: object = home if home.__name__.endswith(f".{name}") else getattr(home, name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # or a checker would take any name for one of ours
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'coopbandits' has no attribute {name!r}")
+        home = import_module(f"coopbandits.{_HOMES[name]}")
+        found: object = home if home.__name__.endswith(f".{name}") else getattr(home, name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

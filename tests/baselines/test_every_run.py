@@ -40,8 +40,8 @@ class TestEveryBaseline:
     def test_is_an_algorithm_and_takes_another_name(self, name):
         assert isinstance(MADE[name], Algorithm)
         other = MADE[name].named("mine")
-        assert other.name == "mine"
-        assert dataclasses.replace(other, name=MADE[name].name) == MADE[name]
+        assert other.name == "mine"  # type: ignore[attr-defined]
+        assert dataclasses.replace(other, name=MADE[name].name) == MADE[name]  # type: ignore[attr-defined, type-var]
 
     def test_plays_the_same_run_for_the_same_seed_to_the_bit(self, name):
         problem = ragged(NETWORKS["grid"])
@@ -78,7 +78,7 @@ class TestEveryBaseline:
     def test_contexts_that_leave_no_digits_are_refused(self, name):
         algorithm = MADE[name]
         if hasattr(algorithm, "kernel"):
-            algorithm = dataclasses.replace(algorithm, kernel=cb.kernels.Linear())
+            algorithm = dataclasses.replace(algorithm, kernel=cb.kernels.Linear())  # type: ignore[type-var]
         problem = cb.problems.table(
             cb.Network.path(2), np.full((2, 2, 3, 2), 1e6), np.ones((2, 2, 3))
         )

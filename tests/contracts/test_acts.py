@@ -39,5 +39,5 @@ def test_is_an_act(value, name):
 
 def test_some_act_has_leaders_and_some_has_slopes():
     # so that all of the check is used
-    assert any((value.leaders(NETWORKS["path"], 2) >= 0).any() for value in MADE)
+    assert any((value.leaders(NETWORKS["path"], 2) >= 0).any() for value in MADE)  # type: ignore[attr-defined]
     assert any(hasattr(value, "slopes") for value in MADE)

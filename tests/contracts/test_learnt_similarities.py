@@ -46,7 +46,7 @@ class TestEveryLearntSimilarity:
     def test_learns_k_z(self, name):
         network = cb.Network.complete(7)
         for kernel in (cb.kernels.Linear(), cb.kernels.RBF()):
-            learner = MADE[name].learner(kernel, network)
+            learner = MADE[name].learner(kernel, network)  # type: ignore[attr-defined]
             check_learner(learner, agents=7, any_order=name not in SAMPLED)
 
     def test_restores_in_the_middle_of_a_run_to_the_bit(self, rng, name):

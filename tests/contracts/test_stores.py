@@ -39,7 +39,7 @@ def reopened(request, tmp_path):
 
 
 def record(sequence, data=b"data", feed=("north", 1)):
-    return StoredRecord(*feed, sequence, data)
+    return StoredRecord(*feed, sequence, data)  # type: ignore[call-arg]
 
 
 class Model:

@@ -25,7 +25,7 @@ SETS = {
 class TestEverySet:
     def test_contains_what_is_drawn_from_it_and_its_corners(self, name, rng):
         own = SETS[name]
-        for X in (own.sample(rng, 200), own.corners(rng, 16), own.spread):
+        for X in (own.sample(rng, 200), own.corners(rng, 16), own.spread):  # type: ignore[attr-defined]
             assert X.shape[1] == own.dim
             assert own.contains(X).all()
             # exactly, up to the last bits
@@ -40,18 +40,18 @@ class TestEverySet:
         own = SETS[name]
         X = own.sample(rng, 2000)
         for x in rng.normal(scale=3.0, size=(20, own.dim)):
-            nearest = own.nearest(x)
+            nearest = own.nearest(x)  # type: ignore[attr-defined]
             assert own.contains(nearest[None])[0]
             distance = np.linalg.norm(nearest - x)
             assert distance <= np.linalg.norm(X - x, axis=1).min() + 1e-9
-        np.testing.assert_array_equal(own.nearest(X[3]), X[3])
+        np.testing.assert_array_equal(own.nearest(X[3]), X[3])  # type: ignore[attr-defined]
 
     @pytest.mark.parametrize("scale", [1e6, 1e12, 1e50])
     def test_from_far_away_no_point_lies_further_that_way_than_the_nearest(self, name, rng, scale):
         own = SETS[name]
         X = own.sample(rng, 200)
         for x in rng.normal(size=(20, own.dim)):
-            nearest = own.nearest(scale * x)
+            nearest = own.nearest(scale * x)  # type: ignore[attr-defined]
             assert own.contains(nearest[None])[0]
             assert ((X - nearest) @ x).max() < 1e-5 * np.linalg.norm(x)
 

@@ -72,7 +72,7 @@ def test_with_finite_features_the_law_is_the_posteriors_exactly(rng, K_z, K_x, c
         offset, covariance = law(
             lambda g, v=agent: path_from_posterior(posterior, v, DIM, g, width=width), Q
         )
-        mean, expected, _ = exact(kernel, *data, agent, Q)
+        mean, expected, _ = exact(kernel, *data, agent, Q)  # type: ignore[call-arg]
         np.testing.assert_allclose(offset, mean, atol=1e-10)
         np.testing.assert_allclose(covariance, width**2 * expected, atol=1e-10)
 
@@ -105,7 +105,7 @@ def test_many_draws_have_the_posteriors_mean_and_covariance(rng, K_z):
         )(Q)
         for _ in range(draws)
     ])  # fmt: skip
-    mean, covariance, W = exact(kernel, *data, 2, Q)
+    mean, covariance, W = exact(kernel, *data, 2, Q)  # type: ignore[call-arg]
     covariance *= 0.8**2
     variance = np.diagonal(covariance)
     off = values - mean
@@ -124,8 +124,8 @@ def test_the_prior_is_exact_or_made_of_waves_that_are_drawn_anew(rng, K_z):
     assert path_from_posterior(linear, 0, DIM, rng).basis == Exact()
     smooth, *_ = observed(rng, JointKernel(RBF(), DenseKernel(K_z), Hadamard()))
     one, two = (path_from_posterior(smooth, 0, DIM, rng).basis for _ in range(2))
-    assert (one.count, two.count) == (512, 512)
-    assert one.seed != two.seed
+    assert (one.count, two.count) == (512, 512)  # type: ignore[attr-defined]
+    assert one.seed != two.seed  # type: ignore[attr-defined]
 
 
 def test_a_drawn_function_stays_the_same_however_it_is_asked(rng, K_z):

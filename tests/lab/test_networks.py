@@ -1,19 +1,19 @@
 import gzip
 import http.server
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import coopbandits as cb
+import real_data
 from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.lab import load_network, networks
 from coopbandits.lab.edge_lists import EdgeList
 from coopbandits.lab.networks import SOURCES, Source, half_diameter
 
-REAL = Path(__file__).resolve().parents[3] / "shared" / "networks"
-there = pytest.mark.skipif(not REAL.is_dir(), reason=f"no real networks in {REAL}")
+REAL = real_data.networks()
+there = real_data.needs(REAL)
 
 
 @pytest.fixture(autouse=True)

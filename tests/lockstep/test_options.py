@@ -84,7 +84,7 @@ def test_every_option_takes_the_literal_twins_decisions(name, kernel, network, t
         seed=seed,
         ridge=0.7,
         eta=0.9,
-        tau=options.get("intercept", 0.0),
+        tau=options.get("intercept", 0.0),  # type: ignore[attr-defined]
         weight=weight_of(options),
     )
     ways = list(played(problem, policy, rounds, seed))

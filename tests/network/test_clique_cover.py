@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 
 from coopbandits.network import clique_cover, independent_set
+from coopbandits.network.agent_sets import closed_neighbourhoods
 from coopbandits.network.clique_cover import cover_by_cliques
 from graphs import (
     adjacencies,
@@ -96,9 +97,7 @@ def test_the_search_alone_saves_the_one_clique_too_many(seed):
     assert len(fewest) == fewest_cliques(adjacency)
     (first, *others), *rest = sorted(fewest, key=len, reverse=True)
     too_many = [sum(1 << v for v in clique) for clique in ([first], others, *rest)]
-    cover, proven = clique_cover._search(
-        clique_cover.closed_neighbourhoods(adjacency), too_many, [0]
-    )
+    cover, proven = clique_cover._search(closed_neighbourhoods(adjacency), too_many, [0])
     assert proven
     assert len(cover) == len(fewest) == len(too_many) - 1
 

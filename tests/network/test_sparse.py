@@ -56,7 +56,7 @@ def test_searching_from_some_agents_at_a_time_finds_the_same(network, ttl, toget
 def test_whom_agents_listen_to_is_that_of_the_dense_form(network, ttl):
     for kind, listen in LISTENS.items():
         expected = dense_networks.listened(kind, network, ttl)
-        np.testing.assert_array_equal(listen.lags(network, ttl).dense(), expected)
+        np.testing.assert_array_equal(listen.lags(network, ttl).dense(), expected)  # type: ignore[attr-defined]
 
 
 @given(networks(), st.integers(1, 4), st.integers(1, 5))

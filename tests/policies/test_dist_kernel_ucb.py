@@ -132,7 +132,7 @@ def test_many_followers_at_once_do_what_each_does_alone(rng):
 
 @pytest.mark.parametrize("base", [cb.act.UpperBound, cb.act.FollowCentre])
 def test_an_act_of_ones_own_may_have_followers(base):
-    class Last(base):
+    class Last(base):  # type: ignore[valid-type]
         """Everyone follows agent 0, to the last action that is offered."""
 
         def leaders(self, network, ttl):

@@ -53,7 +53,7 @@ def test_with_the_linear_kernel_draws_are_of_goblins_posterior(rng):
     Q = rng.normal(size=(3, d))
     for _ in range(draws):
         agent.decide(Q)  # no reward comes: the posterior stays what it is
-    values = np.array(agent.policy.act.rated)
+    values = np.array(agent.policy.act.rated)  # type: ignore[attr-defined]
     mine = slice(d, 2 * d)
     mean = Q @ np.linalg.solve(M, b)[mine]
     covariance = Q @ np.linalg.inv(M)[mine, mine] @ Q.T

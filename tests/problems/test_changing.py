@@ -124,7 +124,7 @@ def test_a_jump_draws_every_task_anew_and_a_second_one_again():
 def test_jumps_of_many_tasks_are_uniform_on_the_sphere():
     network = cb.Network.from_edges([], agents=400)
     changing = cb.problems.changing(network, kind="jump", at=2, dim=4)
-    before, after = changing.at(1).expected.theta, changing.at(2).expected.theta
+    before, after = changing.at(1).expected.theta, changing.at(2).expected.theta  # type: ignore[attr-defined]
     # ⟨θ, θ'⟩ of independent uniform directions has mean 0 and variance 1/d
     products = np.einsum("cd,cd->c", before, after)
     assert abs(products.mean()) < 4 / np.sqrt(4 * 400)

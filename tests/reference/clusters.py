@@ -61,7 +61,7 @@ def sclub(world, agents, *, alpha, alpha_theta, ridge, rounds, seed, lag):
             for v in step:
                 contexts, rewards = world(r + 1, v)
                 mine = next(cluster for cluster in clusters if v in cluster)
-                k = chosen(contexts, *of(mine), alpha, served + 1, rngs[v])
+                k = chosen(contexts, *of(mine), alpha, served + 1, rngs[v])  # type: ignore[call-arg]
                 actions[r, v] = k
                 pulls.append((v, contexts[k], rewards[k]))
             for v, x, y in pulls:
@@ -118,7 +118,7 @@ def dyn_ucb(world, agents, *, alpha, ridge, start, clusters, rounds, seed, lag):
             t = served + 1
             for v in step:
                 contexts, rewards = world(r + 1, v)
-                k = chosen(contexts, *known[label[v]], alpha, t, rngs[v])
+                k = chosen(contexts, *known[label[v]], alpha, t, rngs[v])  # type: ignore[call-arg]
                 actions[r, v] = k
                 users[v].S = users[v].S + np.outer(contexts[k], contexts[k])
                 users[v].b = users[v].b + rewards[k] * contexts[k]

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="call-arg"
 import numpy as np
 import pytest
 
@@ -52,8 +53,8 @@ def literal(X, y, me):
         r = like * pi
         evidence.append(log.max(axis=1) + np.log(r.sum(axis=1)))
         found.append(np.exp((r * levels).sum(axis=1) / r.sum(axis=1)))
-    evidence = np.array(evidence)
-    total = np.maximum(evidence - evidence.max(axis=0), -3.0).sum(axis=1)
+    gains = np.array(evidence)
+    total = np.maximum(gains - gains.max(axis=0), -3.0).sum(axis=1)
     total -= 0.5 * (STEP * np.array(strengths) - np.log(0.5 * middle / size)) ** 2
     best = int(total.argmax())
     return found[best], np.exp(STEP * strengths[best])

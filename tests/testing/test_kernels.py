@@ -193,7 +193,7 @@ def test_a_kernel_of_arms_is_checked_between_arms(rng):
             return kernel.diagonal(X)
 
         def gradient(self, X, Y):
-            slopes = kernel.gradient(X, Y)
+            slopes = kernel.gradient(X, Y)  # type: ignore[attr-defined]
             slopes[..., 0] = 0.5
             return slopes
 

@@ -160,8 +160,8 @@ class Counting(Own):
         object.__setattr__(self, "calls", [0])
 
     def summaries(self, X, attached, y):
-        self.calls[0] += 1
-        return np.column_stack([np.ones(len(X)), np.full(len(X), float(self.calls[0]))])
+        self.calls[0] += 1  # type: ignore[attr-defined]
+        return np.column_stack([np.ones(len(X)), np.full(len(X), float(self.calls[0]))])  # type: ignore[attr-defined]
 
 
 class Hairsplitting(ByMeans):

@@ -119,9 +119,11 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'coopbandits.lab' has no attribute {name!r}")
-    found: object = getattr(import_module(f"coopbandits.lab.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # or a checker would take any name for one of ours
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'coopbandits.lab' has no attribute {name!r}")
+        found: object = getattr(import_module(f"coopbandits.lab.{_HOMES[name]}"), name)
+        globals()[name] = found
+        return found

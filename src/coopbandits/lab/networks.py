@@ -2,7 +2,6 @@
 
 import os
 import sys
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -136,6 +135,17 @@ def find_file(name: str, data: str | Path | None = None) -> tuple[Path, str | No
     return None
 
 
+def fetch_file(
+    name: str,
+    data: str | Path | None = None,
+    *,
+    download: bool = True,
+    on_bytes: OnBytes | None = None,
+) -> tuple[Path, str | None]:
+    """Find a published network's file, or fetch it; NetworkError says where it is to be had."""
+    return find_file(name, data) or _download(name, data, download, on_bytes)
+
+
 def _graph(
     name: str | Path,
     data: str | Path | None,
@@ -156,9 +166,8 @@ def _graph(
             f"{short(str(name))} is neither a file nor a known network; known are "
             f"{', '.join(SOURCES)}"
         )
-    found = find_file(known, data)
-    fetched = found is None
-    path, member = found or _download(known, data, download, on_bytes)
+    fetched = find_file(known, data) is None
+    path, member = fetch_file(known, data, download=download, on_bytes=on_bytes)
     graph = _read(path, member, path.stat().st_mtime_ns)
     try:
         _check(graph, SOURCES[known], known, path)
@@ -202,7 +211,7 @@ def _download(
             with _progress(source.files[0], on_bytes) as shown:
                 _fetch(source.address, target, shown)
             return target, source.member
-        except (OSError, urllib.error.URLError) as error:
+        except OSError as error:  # what urllib raises is one
             reason = str(getattr(error, "reason", error))
     raise NetworkError(
         f"the network {name} is in none of {', '.join(map(str, folders))}, and it could not be "

@@ -358,7 +358,7 @@ def test_an_error_past_all_endpoints_is_a_problem_too(face):
         async def broken(scope, receive, send):
             raise RuntimeError("secret")
 
-        app.router.routes[0].app = broken
+        app.router.routes[0].app = broken  # type: ignore[attr-defined]
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
             return await client.post("/v1/decide", json=body())

@@ -50,11 +50,11 @@ def main() -> int:
     with ProcessPoolExecutor(given.processes) as pool:
         each = pool.map(played, seeds, [given.mutant] * len(seeds), chunksize=20)
         for report, took in each:
-            counts.update(report.counts)
-            seconds, cpu = seconds + report.seconds, cpu + took
-            if report.failure is not None:
-                failures.append(report.failure)
-                sys.stderr.write(report.failure + "\n")
+            counts.update(report.counts)  # type: ignore[attr-defined]
+            seconds, cpu = seconds + report.seconds, cpu + took  # type: ignore[attr-defined]
+            if report.failure is not None:  # type: ignore[attr-defined]
+                failures.append(report.failure)  # type: ignore[attr-defined]
+                sys.stderr.write(report.failure + "\n")  # type: ignore[attr-defined]
         searched = [*pool.map(search, MUTANTS)] if given.search else []
     found = {
         "first": given.first,

@@ -203,7 +203,7 @@ class Users:
         if draw < 0.5:
             self._decide([story], many=False)
             return
-        sized = any(one.reply and one.reply.group == "learner" for one in self.stories)
+        sized = any(one.reply and one.reply.group == "learner" for one in self.stories)  # type: ignore[attr-defined]
         if draw < 0.75 and sized:  # contexts of another size
             actions, want = [Action("a0", [0.5] * (DIM + 1))], "invalid"
             request = DecideRequest(actions, self._name())

@@ -30,7 +30,7 @@ def asked(monkeypatch):
         return KNOWN[name]
 
     module = types.ModuleType("coopbandits.lab.networks")
-    module.load_network = load_network
+    module.load_network = load_network  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "coopbandits.lab.networks", module)
     return calls
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import real_data
 from coopbandits.errors import InputError, MissingExtraError, NetworkError, ParameterError
 from coopbandits.lab import lastfm
 from coopbandits.lab.datasets import columns, lastfm as module, text_features
 
-REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "hetrec2011-lastfm-2k"
-there = pytest.mark.skipif(not REAL.is_dir(), reason=f"no Last.fm data in {REAL}")
+REAL = real_data.data_set("hetrec2011-lastfm-2k")
+there = real_data.needs(REAL)
 
 SMALL = {"dim": 4, "agents": 6, "rounds": 5, "candidates": 8}
 

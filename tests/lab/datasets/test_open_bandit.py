@@ -3,17 +3,17 @@
 import csv
 import gzip
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import coopbandits as cb
+import real_data
 from coopbandits.errors import InputError, ParameterError
 from coopbandits.lab import evaluate_policy, importance_weights, open_bandit, replay_policy
 
-REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "open-bandit-small"
-there = pytest.mark.skipif(not REAL.is_dir(), reason=f"no Open Bandit data in {REAL}")
+REAL = real_data.data_set("open-bandit-small")
+there = real_data.needs(REAL)
 
 ITEMS = 4
 ITEM_HEADER = ["", "item_id", *(f"item_feature_{k}" for k in range(4))]

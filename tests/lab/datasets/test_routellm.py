@@ -4,17 +4,17 @@ import csv
 import gzip
 import math
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+import real_data
 from coopbandits.errors import InputError, MissingExtraError, ParameterError
 from coopbandits.lab import routellm
 from coopbandits.lab.datasets import routellm as module, text_features
 
-REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "routellm-mmlu"
-there = pytest.mark.skipif(not REAL.is_dir(), reason=f"no RouteLLM data in {REAL}")
+REAL = real_data.data_set("routellm-mmlu")
+there = real_data.needs(REAL)
 
 FILE = "mmlu_two_models.csv"
 HEADER = ["subject", "prompt", "mixtral_8x7b_correct", "gpt_4_1106_correct"]

@@ -1,10 +1,16 @@
 import numpy as np
 import pytest
 
+from coopbandits.cli import main
 from coopbandits.errors import ExperimentError, NetworkError, ParameterError
 from coopbandits.lab.commands.demo import DEMO
-from coopbandits.lab.experiments.reproduce import DEFAULT_NETWORKS, paper_experiment
+from coopbandits.lab.experiments.reproduce import (
+    DEFAULT_NETWORKS,
+    missing_networks,
+    paper_experiment,
+)
 from coopbandits.lab.experiments.runner import check, run_experiment
+from coopbandits.lab.experiments.store import read_store
 from coopbandits.lab.networks import VARIABLE
 
 
@@ -97,3 +103,48 @@ def test_what_is_not_there_is_named(options, said):
 def test_a_profile_is_known_by_its_name(profile):
     with pytest.raises(ParameterError, match=r"profile=.* is not known; expected 'quick' or"):
         paper_experiment(profile=profile)
+
+
+@pytest.fixture
+def offline(tmp_path, monkeypatch):
+    """No file of a network, and nowhere to fetch one from; return the folder looked in first."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr("coopbandits.lab.networks._HOME", "http://127.0.0.1:1/")
+    return tmp_path / "data"
+
+
+def reproduced(folder, *options):
+    small = ["--agents", "6", "--rounds", "3", "--trials", "1", "--workers", "1"]
+    rows = ["--setups", "1", "--algorithms", "LinUCB", "--out", str(folder.parent / "run")]
+    return main(["reproduce", *small, *rows, "--data", str(folder), *options])
+
+
+def test_without_files_it_runs_the_rest_and_says_how_to_get_them(offline, capsys):
+    assert reproduced(offline) == 0
+    store = read_store(offline.parent / "run")
+    assert list(store.experiment.networks) == ["Erdős-Rényi"]
+    assert len(store.done()) == 1
+    shown = capsys.readouterr()
+    assert "Left out: ego-Facebook, musae-Twitch, as-Skitter" in shown.err
+    for file in ("facebook_combined.txt.gz", "twitch.zip", "as-skitter.txt.gz"):
+        assert f"http://127.0.0.1:1/{file}" in shown.err
+    assert f"Put these files into {offline}" in shown.err
+    assert "--networks er,facebook,twitch,caida" in shown.err
+    assert "without ego-Facebook, musae-Twitch, as-Skitter" in shown.out
+
+
+def test_a_network_that_was_asked_for_is_not_left_out(offline, capsys):
+    assert reproduced(offline, "--networks", "er,facebook") == 2
+    said = capsys.readouterr().err
+    assert "ego-Facebook: the files are not here" in said
+    assert "facebook_combined.txt.gz" in said
+    assert "as-caida" not in said
+    assert not (offline.parent / "run").exists()
+
+
+def test_what_is_there_is_not_missing(offline):
+    offline.mkdir()
+    (offline / "ego-facebook.txt.gz").touch()
+    names = ["Erdős-Rényi", "ego-Facebook", "musae-Twitch"]
+    assert missing_networks(names, data=str(offline)) == ["musae-Twitch"]

@@ -90,7 +90,7 @@ def test_a_folder_of_other_things_is_refused(tmp_path):
 
 def test_results_of_other_versions_are_not_mixed(finished, tmp_path, monkeypatch):
     run_experiment(experiment_of(small(trials=1)), tmp_path / "run", workers=1)
-    monkeypatch.setattr(stores.coopbandits, "__version__", "99.0")
+    monkeypatch.setattr(stores.coopbandits, "__version__", "99.0")  # type: ignore[attr-defined]
     with pytest.raises(ExperimentError, match="begun with other versions"):
         run_experiment(experiment_of(small()), tmp_path / "run", workers=1)
 
@@ -229,7 +229,7 @@ def test_stopping_early_ends_the_processes(tmp_path):
     work = as_they_come(_slow, [0.0, 60.0], workers=2)
     assert next(work) == (0.0, 0.0)
     start = time.monotonic()
-    work.close()
+    work.close()  # type: ignore[attr-defined]
     assert time.monotonic() - start < 30
 
 

@@ -78,9 +78,9 @@ def test_the_fit_is_on_the_rewards_own_scale_and_its_evidence_is_literal():
     assert fit.evidence_per_observation == pytest.approx(fit.evidence / 90)
     for change in (0.9, 1.1):  # nothing near is likelier
         assert fit.evidence > evidence(log, fit.kernel, change * fit.ridge, fit.centre)
-        other = Scaled(fit.kernel.kernel, change * fit.kernel.scale)
+        other = Scaled(fit.kernel.kernel, change * fit.kernel.scale)  # type: ignore[attr-defined]
         assert fit.evidence > evidence(log, other, fit.ridge, fit.centre)
-        other = Scaled(RBF(change * fit.lengthscale), fit.kernel.scale)
+        other = Scaled(RBF(change * fit.lengthscale), fit.kernel.scale)  # type: ignore[attr-defined]
         assert fit.evidence > evidence(log, other, fit.ridge, fit.centre)
     times = Log.of(
         [Logged(d.round, d.agent, d.contexts, d.action, 10 * d.reward) for d in log.decisions]

@@ -39,11 +39,8 @@ def clicks(rng, rounds, agents=1, first=1, p=LOGGING):
 
 def test_the_estimates_are_their_formulas(rng):
     log = clicks(rng, 40, agents=2)
-    w, r = [], []
-    for one in log.decisions:
-        w.append(TARGET[one.action] / LOGGING[one.action])
-        r.append(one.reward)
-    w, r = np.array(w), np.array(r)
+    w = np.array([TARGET[one.action] / LOGGING[one.action] for one in log.decisions])
+    r = np.array([one.reward for one in log.decisions])
     np.testing.assert_allclose(importance_weights(log, target), w)
     ips = evaluate_policy(log, target, estimator="ips")
     snips = evaluate_policy(log, target, estimator="snips")

@@ -69,8 +69,8 @@ def test_sets_larger_than_the_room_are_refused_and_nothing_has_changed():
 def test_recorded_rounds_that_are_not_played_need_no_room():
     problem = ragged(NETWORK, rounds=12, sizes=(1, 9))
     env = parallel_env(problem, rounds=1)
-    assert env.action_space("agent_0").n == problem.round(1, 0).sizes.max()
-    assert parallel_env(problem, rounds=12).action_space("agent_0").n == 8
+    assert env.action_space("agent_0").n == problem.round(1, 0).sizes.max()  # type: ignore[attr-defined]
+    assert parallel_env(problem, rounds=12).action_space("agent_0").n == 8  # type: ignore[attr-defined]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # contexts have no bounds, PettingZoo warns

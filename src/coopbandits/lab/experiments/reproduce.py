@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from coopbandits.arrays import as_choice, instead, short
-from coopbandits.errors import ExperimentError
+from coopbandits.errors import ExperimentError, NetworkError
 from coopbandits.lab.experiments.experiment import Experiment, experiment_of
 from coopbandits.lab.experiments.kinds import HALF_DIAMETER, TRUTH
+from coopbandits.lab.networks import SOURCES, VARIABLE, data_folders, fetch_file
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "Erdős-Rényi": {"kind": "erdos_renyi", "p": 0.7},
@@ -84,6 +85,39 @@ def paper_experiment(
             **tables,
         }
     )
+
+
+def missing_networks(networks: Sequence[str], *, data: str | None = None) -> list[str]:
+    """Fetch the files of networks that are not here; return the networks without one.
+
+    Args:
+        networks: Of `NETWORKS`.
+        data: Where files are looked for first, and put.
+    """
+    missing = []
+    for name in networks:
+        if NETWORKS[name]["kind"] == "file":
+            try:
+                fetch_file(NETWORKS[name]["name"], data)
+            except NetworkError:
+                missing.append(name)
+    return missing
+
+
+def how_to_get(missing: Sequence[str], *, data: str | None = None) -> list[str]:
+    """Return lines that say where the files of networks are, and where to put them."""
+    sources = {name: SOURCES[NETWORKS[name]["name"]] for name in missing}
+    wide = max(map(len, missing))
+    lines = [f"  {name:{wide}}  {source.address}" for name, source in sources.items()]
+    lines.append(
+        f"Put these files into {data_folders(data)[0]}, or name the folder that has them with "
+        f"--data or {VARIABLE}, and run the same again."
+    )
+    if "as-Skitter" in missing:
+        lines.append(
+            "as-caida stands in for as-Skitter only if you ask: --networks er,facebook,twitch,caida"
+        )
+    return lines
 
 
 def _problem(setup: str) -> dict[str, Any]:
