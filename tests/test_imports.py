@@ -46,8 +46,9 @@ ALLOWED = {
     "typing",
     "zlib",
 }
-# The one file of core that looks at a screen.
-ALSO = {"progress.py": {"sys", "tqdm"}}
+# The files of core that show results to people, each by one package of an extra.
+EXTRAS = {"progress.py": {"tqdm"}, "frames.py": {"pandas"}, "plots.py": {"matplotlib"}}
+ALSO = {**EXTRAS, "progress.py": {"sys", "tqdm"}}
 CORE = sorted(
     file for file in SOURCE.rglob("*.py") if file.relative_to(SOURCE).parts[0] not in OUTER
 )
@@ -59,6 +60,15 @@ def imported(file):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file.name} imports relatively"
+            yield str(node.module)
+
+
+def imported_at_once(file):
+    """Yield what importing a file imports: all but what is in functions, or for type checkers."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
             yield str(node.module)
 
 
@@ -83,6 +93,12 @@ def test_core_imports_only_what_it_may(file):
         allowed = ALLOWED | ALSO.get(file.name, set())
         assert name.split(".")[0] in allowed, f"{file.name} imports {name}"
         assert not name.startswith(("coopbandits.lab", "coopbandits.fleet", "coopbandits.cli"))
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_a_package_of_an_extra_is_imported_when_it_is_used_and_not_before(name):
+    assert EXTRAS[name] <= {found.split(".")[0] for found in imported(SOURCE / name)}
+    assert not EXTRAS[name] & {found.split(".")[0] for found in imported_at_once(SOURCE / name)}
 
 
 @pytest.mark.parametrize(("layer", "other"), [("lab", "fleet"), ("fleet", "lab")])
