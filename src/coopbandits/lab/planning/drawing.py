@@ -11,6 +11,7 @@ from coopbandits.arrays import as_count
 from coopbandits.errors import ParameterError
 from coopbandits.lab.planning.network_picture import draw_network
 from coopbandits.lab.planning.planner import Inspection, counted
+from coopbandits.palette import COLOURS, FAINT, QUIET
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".svg", ".pdf")
 # Coop is a wide line and Dist a narrow one with open squares, so that both show where they agree
 LINES: dict[str, dict[str, Any]] = {
-    "coop": {"label": "Coop", "color": "#0072B2", "marker": "o", "lw": 3.5, "ms": 6},
+    "coop": {"label": "Coop", "color": COLOURS[0], "marker": "o", "lw": 3.5, "ms": 6},
     "dist": {
         "label": "Dist (one task for all)",
-        "color": "#D55E00",
+        "color": COLOURS[1],
         "marker": "s",
         "lw": 1.3,
         "ms": 9,
@@ -29,14 +30,13 @@ LINES: dict[str, dict[str, Any]] = {
     },
     "eager": {
         "label": "Eager (conjecture)",
-        "color": "#009E73",
+        "color": COLOURS[2],
         "marker": "^",
         "lw": 1.8,
         "ms": 5,
         "ls": "--",
     },
 }
-QUIET = "#555555"
 
 
 def planner_figure(
@@ -133,7 +133,7 @@ def _draw_messages(axis: Any, inspection: Inspection) -> None:
     sent = {name: [getattr(row, name).messages for row in inspection.rows] for name in LINES}
     together = len({tuple(counts) for counts in sent.values()}) == 1
     if together:
-        axis.plot(ttls, sent["coop"], color="#333333", marker="o", lw=1.8, ms=5)
+        axis.plot(ttls, sent["coop"], color=QUIET, marker="o", lw=1.8, ms=5)
     else:
         for name, style in LINES.items():
             axis.plot(ttls, sent[name], **style)
@@ -170,7 +170,7 @@ def _finish(axis: Any, inspection: Inspection) -> None:
     room = max(0.05 * (ttls[-1] - ttls[0]), 0.1)
     axis.set_xlim(ttls[0] - room, ttls[-1] + room)
     if inspection.paper_ttl in ttls:
-        axis.axvline(inspection.paper_ttl, color="#999999", lw=6, alpha=0.25, zorder=0)
+        axis.axvline(inspection.paper_ttl, color=FAINT, lw=6, alpha=0.25, zorder=0)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(axis="y", alpha=0.25)
 

@@ -6,13 +6,12 @@ import numpy as np
 
 from coopbandits.arrays import Array, IntArray
 from coopbandits.network import Network
+from coopbandits.palette import FAINT, GROUPS, QUIET
 
 MOST_DRAWN = 400
 """Of a larger network so many agents are drawn, chosen at random."""
 MOST_BANDS = 150
 """Up to so many agents, a band joins each to its group's middle."""
-# Okabe and Ito's, which the colour-blind can tell apart; black and white are kept for other things
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 
 
 def draw_network(axis: Any, network: Network, labels: IntArray) -> list[str]:
@@ -34,7 +33,7 @@ def draw_network(axis: Any, network: Network, labels: IntArray) -> list[str]:
     pairs = pairs[inside.rows < inside.agents]
     alpha = float(np.clip(12 / np.sqrt(len(pairs) + 1), 0.15, 0.8))
     axis.add_collection(
-        LineCollection(at[pairs].tolist(), colors="#808080", linewidths=0.7, alpha=alpha, zorder=1)
+        LineCollection(at[pairs].tolist(), colors=FAINT, linewidths=0.7, alpha=alpha, zorder=1)
     )
     members, colours = np.bincount(labels), _colours(network, labels)
     size = float(np.clip(6000 / len(drawn), 14, 130))
@@ -47,14 +46,14 @@ def draw_network(axis: Any, network: Network, labels: IntArray) -> list[str]:
             axis.add_collection(
                 LineCollection(bands, colors=colour, lw=6, alpha=0.3, zorder=2, capstyle="round")
             )
-        edge = "#555555" if alone else "white"
+        edge = QUIET if alone else "white"
         axis.scatter(*mine.T, s=size, color=colour, edgecolors=edge, linewidths=0.8, zorder=3)
     axis.set_aspect("equal", adjustable="datalim")
     axis.margins(0.06)
     axis.axis("off")
 
     singles = int((members == 1).sum())
-    notes = ["colours repeat"] if len(members) - singles > len(PALETTE) else []
+    notes = ["colours repeat"] if len(members) - singles > len(GROUPS) else []
     notes += [f"white: {singles:,} alone"] if singles else []
     if len(drawn) < len(network):
         notes.append(f"{len(drawn)} of {len(network):,} agents drawn, chosen at random")
@@ -77,16 +76,16 @@ def _colours(network: Network, labels: IntArray) -> dict[int, str]:
             touching.setdefault(j, set()).add(i)
     sizes = np.bincount(labels)
     worn: dict[int, int] = {}
-    used = np.zeros(len(PALETTE))
+    used = np.zeros(len(GROUPS))
     for group in np.argsort(-sizes, kind="stable").tolist():
-        clashes = np.zeros(len(PALETTE))
+        clashes = np.zeros(len(GROUPS))
         for other in touching.get(group, ()):
             if other in worn and sizes[other] > 1:
                 clashes[worn[other]] += 1
         # of the colours that clash least the one least used
         worn[group] = int(np.lexsort((used, clashes))[0])
         used[worn[group]] += sizes[group] > 1
-    return {group: PALETTE[colour] for group, colour in worn.items()}
+    return {group: GROUPS[colour] for group, colour in worn.items()}
 
 
 def _layout(network: Network, drawn: IntArray) -> Array:
