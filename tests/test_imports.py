@@ -169,6 +169,19 @@ def test_every_public_name_is_found_and_no_other():
         coopbandits.LinUCBB  # noqa: B018
 
 
+def test_the_labs_public_names_are_listed_without_loading_them():
+    code = (
+        "import sys, coopbandits.lab as lab\n"
+        "assert set(lab.__all__) <= set(dir(lab))\n"
+        "print([m for m in ('numpy', 'matplotlib', 'pandas') if m in sys.modules])\n"
+        "assert all(getattr(lab, name) is not None for name in lab.__all__)\n"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert shown.strip() == "[]"
+
+
 def test_importing_a_room_does_not_hide_a_public_function():
     code = "import coopbandits.run, coopbandits as cb; print(callable(cb.play))"
     shown = subprocess.run(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coopbandits.arrays import Array, short
+from coopbandits.arrays import Array, IntArray, short
 from coopbandits.errors import MissingExtraError, ParameterError
 from coopbandits.palette import QUIET, colour
 
@@ -30,17 +30,26 @@ def regret_axes(ax: object = None) -> "Axes":
     return ax
 
 
-def draw_curve(axes: "Axes", curve: Array, low: Array, high: Array, label: str = "") -> None:
-    """Draw a curve of all rounds with its band, in the next colour of the house.
+def draw_curve(
+    axes: "Axes",
+    curve: Array,
+    low: Array,
+    high: Array,
+    label: str = "",
+    *,
+    rounds: IntArray | None = None,
+) -> None:
+    """Draw a curve with its band, in the next colour of the palette.
 
     Args:
         axes: From `regret_axes`.
-        curve: (T,).
-        low: (T,) where the band begins; NaN for none.
-        high: (T,) where it ends.
+        curve: (P,).
+        low: (P,) where the band begins; NaN for none.
+        high: (P,) where it ends.
         label: In the legend.
+        rounds: (P,) of the points; 1 … P, if not given.
     """
-    rounds = np.arange(1, len(curve) + 1)
+    rounds = np.arange(1, len(curve) + 1) if rounds is None else rounds
     look: dict[str, Any] = {"color": colour(len(axes.lines))}
     axes.plot(rounds, curve, lw=1.8, label=label.replace("$", r"\$") or "_", **look)
     axes.fill_between(rounds, low, high, alpha=0.15, lw=0, **look)

@@ -9,15 +9,13 @@ import numpy as np
 from coopbandits.lab.experiments.store import Store, write_whole
 from coopbandits.lab.experiments.summary import Summary, summaries
 from coopbandits.lab.experiments.tables import csv_text
+from coopbandits.palette import QUIET, colour
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which most colour-blind people can tell apart, and three more.
-COLOURS = (
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c564b",
-    "#6a3d9a", "#c2185b",
-)  # fmt: skip
 # Inches that a legend takes for a line with the space around it, and for a letter of a name.
 _HANDLE, _LETTER = 0.72, 0.08
 
@@ -52,18 +50,26 @@ def style_of(store: Store) -> dict[str, dict[str, Any]]:
     """Return how each policy is drawn, in all figures of a run."""
     policies = store.experiment.policies
     solid = [name for name, table in policies.items() if not table.get("dashed")]
-    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(solid)}
+    colours = {name: colour(place) for place, name in enumerate(solid)}
     return {
         name: {
-            "color": colours.get(name, "#555555"),
+            "color": colours.get(name, QUIET),
             "linestyle": "--" if table.get("dashed") else "-",
         }
         for name, table in policies.items()
     }
 
 
-def regret_figure(store: Store, found: list[Summary]) -> "Figure":
-    """Draw cumulative regret per agent, mean and 95% band over trials."""
+def regret_figure(
+    store: Store, found: list[Summary], new: "Callable[..., Figure] | None" = None
+) -> "Figure":
+    """Draw cumulative regret per agent, mean and 95% band over trials.
+
+    Args:
+        store: The run.
+        found: Its summaries.
+        new: What makes the figure: `pyplot.figure` for one that notebooks show.
+    """
     from matplotlib.figure import Figure  # noqa: PLC0415 (heavy)
 
     experiment = store.experiment
@@ -71,7 +77,8 @@ def regret_figure(store: Store, found: list[Summary]) -> "Figure":
     style = style_of(store)
     names = [_plain(name) for name in experiment.policies]
     wide = max(4.2, 3.3 * len(columns), _inches(names, min(len(names), 2)))
-    figure = Figure(figsize=(wide, 3.0 * len(rows) + 1.1), dpi=150, layout="constrained")
+    size = (wide, 3.0 * len(rows) + 1.1)
+    figure = (new or Figure)(figsize=size, dpi=150, layout="constrained")
     logarithmic = _is_wide(found)
     axes = figure.subplots(
         len(rows), len(columns), squeeze=False, sharey="row" if logarithmic else False

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -45,6 +45,11 @@ try:
     import fcntl
 except ImportError:  # Windows: two runs in one folder are then the user's to avoid
     fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from coopbandits.frames import DataFrame
 
 FORMAT = 1
 _ARRAYS = ("rounds", "regret", "messages", "bytes", "agents", "worth", "learnt", "truth")
@@ -95,6 +100,30 @@ class Store:
     def __init__(self, folder: str | Path, experiment: Experiment) -> None:
         self.folder = Path(folder)
         self.experiment = experiment
+
+    def __repr__(self) -> str:
+        done, expected = len(self.done()), len(self.experiment.tasks)
+        return f"Store({str(self.folder)!r}: {self.experiment.name}, {done} of {expected} trials)"
+
+    def to_frame(self, table: str = "finals") -> "DataFrame":
+        """Return what is kept as a pandas dataframe, with what was run in each row.
+
+        Args:
+            table: "finals", one of each trial a row; "curves", a recorded round of each trial;
+                "worth", learnt K_z against the truth; or "timings".
+        """
+        from coopbandits.lab.experiments.tables import frame_of  # noqa: PLC0415 (reads stores)
+
+        return frame_of(self, table)
+
+    def plot(self) -> "Figure":
+        """Draw regret of every policy, a panel for each problem and network, as a pyplot figure."""
+        from matplotlib import pyplot  # noqa: PLC0415 (heavy)
+
+        from coopbandits.lab.experiments.figures import regret_figure  # noqa: PLC0415 (of stores)
+        from coopbandits.lab.experiments.summary import summaries  # noqa: PLC0415 (of stores)
+
+        return regret_figure(self, summaries(self), pyplot.figure)
 
     @classmethod
     @contextmanager
