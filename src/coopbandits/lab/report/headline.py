@@ -70,16 +70,25 @@ def headline(findings: list[Finding], trials: list[int]) -> str:
     numbers = sorted({min(trials), max(trials)})
     count = " to ".join(map(str, numbers)) + (" trial" if numbers == [1] else " trials")
     sure = "" if max(trials) > 1 else ", so no intervals"
+    rivals = {f.against for f in compared}
+    baseline = rivals.pop() if len(rivals) == 1 else "the baseline"
+    better = sum(f.ratio < 1 for f in compared)
+    between = "; on the others its share is between these" if len(compared) > 2 else ""
     return (
-        f"The best policy beside the baseline has {least.ratio:.2f} of that one's regret on "
-        f"{_named(least)} and {most.ratio:.2f} on {_named(most)}, the least and the most of "
-        f"{len(compared)} pairs of problem and network (paired, {count}{sure})."
+        f"On {_share(better, len(compared))} pairs of problem and network, a policy has less "
+        f"regret than {baseline} (paired, {count}{sure}). The best policy has {least.ratio:.2f} of "
+        f"its regret on {_named(least)}, and {most.ratio:.2f} of it on {_named(most)}{between}."
     )
 
 
+def _share(some: int, pairs: int) -> str:
+    if some == pairs:
+        return f"each of {pairs}" if pairs > 2 else "both"
+    return f"{some or 'none'} of {pairs}"
+
+
 def _named(one: Finding) -> str:
-    cell = one.cell
-    return f"{cell.network}, {cell.problem} ({cell.policy} against {one.against})"
+    return f"{one.cell.network}, {one.cell.problem} ({one.cell.policy})"
 
 
 def _trials(count: int) -> str:
