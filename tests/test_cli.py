@@ -1,10 +1,13 @@
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -153,11 +156,153 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_done(file, tmp_path):
     assert not list(tmp_path.glob("run/**/*.part"))
 
 
+def commands():
+    """The commands of `coop`, by name."""
+    found = [action.choices for action in cli.parser()._actions if isinstance(action.choices, dict)]
+    return found[0]
+
+
+def test_coop_alone_prints_its_help():
+    alone, asked = coop(), coop("--help")
+    assert (alone.returncode, alone.stderr) == (0, "")
+    assert alone.stdout == asked.stdout
+    for name in commands():
+        assert f"    {name} " in alone.stdout
+
+
+@pytest.mark.parametrize("name", commands())
+def test_a_commands_help_has_examples_that_can_be_typed(name):
+    shown = commands()[name].format_help().partition("examples:\n")[2].splitlines()
+    assert shown
+    for line in shown:
+        program, *arguments = shlex.split(line)
+        assert program == "coop"
+        options = cli._read(cli.parser(), arguments)  # and raises where it cannot be
+        assert options.command == name
+
+
+def test_options_without_a_command_are_refused():
+    done = coop("--seed")
+    assert done.returncode == 2
+    assert "unrecognized arguments: --seed" in done.stderr
+
+
+PLAIN = {
+    "ascii": ("+/- 95% interval", " eta gamma Erdos ? "),
+    "latin-1": ("± 95% interval", " eta gamma Erdos ? "),
+    "utf-8": ("± 95% interval", "η γ Erdős 連"),
+}
+
+
+@pytest.mark.parametrize("encoding", PLAIN)
+def test_a_terminal_of_few_letters_gets_what_it_can_write(tmp_path, encoding):
+    tables = small(trials=2, rounds=3, policies={"η γ Erdős 連": {"kind": "LinUCB"}})
+    (tmp_path / "experiment.toml").write_text(to_toml(tables), encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "coopbandits.cli", "run", tmp_path / "experiment.toml",
+         "--out", tmp_path / "run", "--workers", "1"],
+        capture_output=True, check=False, env=environment,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    for part in PLAIN[encoding]:
+        assert part in done.stdout.decode(encoding)
+
+
+@pytest.mark.parametrize("command", [(), ("inspect", "--help"), ("nonsense",)], ids=str)
+def test_help_and_errors_are_written_in_plain_letters(command):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii:strict", "LC_ALL": "C"}
+    done = coop(*command, env=environment)
+    assert "Traceback" not in done.stderr
+    assert (done.stdout + done.stderr).isascii()
+
+
+def test_in_forty_columns_rows_are_laid_out_as_lines(file, tmp_path):
+    done = coop(
+        "run", file, "trials=2", "--out", tmp_path / "run", "--workers", "1",
+        env={**os.environ, "COLUMNS": "40"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    table = done.stdout.partition("\nkept in")[0].splitlines()
+    assert max(map(len, table)) <= 40
+    assert table[2] == "alone"
+    assert table[3].startswith("  regret per agent: ")
+    wide = coop("report", tmp_path / "run", env={**os.environ, "COLUMNS": "40"})
+    assert wide.returncode == 0
+
+
+PACKAGES = {
+    "none of the extras": ["matplotlib", "pandas", "pyarrow", "rich", "tqdm", "starlette", "httpx"],
+    "not rich": ["rich"],
+    "not a package of the core": ["threadpoolctl"],
+}
+
+
+def without(packages, *arguments):
+    """Run `coop` where some packages are not installed."""
+    code = (
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.split('.')[0] in {packages!r}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "from coopbandits.cli import main\n"
+        f"sys.exit(main({list(map(str, arguments))!r}))\n"
+    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_doctor_says_what_is_missing_without_it(name):
+    packages = PACKAGES[name]
+    done = without(packages, "doctor")
+    assert (done.returncode, done.stderr) == (2, "")
+    for package in packages:
+        assert re.search(rf"(absent|MISSING) +{package}, for ", done.stdout), package
+    assert "to mend, see above" in done.stdout
+    if "rich" in packages:
+        assert "pip install 'coopbandits[lab]' brings what is missing for: " in done.stdout
+
+
+def test_doctor_takes_an_extra_that_nobody_needs_for_no_fault():
+    done = without(["tqdm"], "doctor")
+    assert done.returncode == 0
+    assert "absent   tqdm" in done.stdout
+    assert "pip install 'coopbandits[progress]'" in done.stdout
+    assert done.stdout.endswith("all is well\n")
+
+
+@pytest.mark.parametrize("package", ["rich", "matplotlib", "pyarrow"])
+def test_a_run_that_lacks_a_package_is_refused_before_it_plays(file, tmp_path, package):
+    done = without([package], "run", file, "--out", tmp_path / "run", "--workers", "1")
+    assert done.returncode == 2
+    assert f"'{package}'" in done.stderr
+    assert "pip install 'coopbandits[lab]'" in done.stderr
+    assert not list(tmp_path.glob("run/trials/*"))
+
+
+def test_a_run_needs_no_pandas(file, tmp_path):
+    done = without(["pandas"], "run", file, "--out", tmp_path / "run", "--workers", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_doctor_finds_all_well():
     done = coop("doctor")
     assert done.returncode == 0, done.stdout
     assert "all is well" in done.stdout
     assert "two engines take the same decisions" in done.stdout
+
+
+def test_report_writes_figures_if_asked_to(file, tmp_path):
+    coop("run", file, "--out", tmp_path / "run", "--workers", "1")
+    done = coop("report", tmp_path / "run", "--figures")
+    assert (done.returncode, done.stderr) == (0, "")
+    said = [Path(line.split(" (")[0]) for line in done.stdout.splitlines()]
+    assert [path.name for path in said] == [
+        "report.html", "regret.pdf", "regret.svg", "regret.png", "finals.tex",
+    ]  # fmt: skip
+    assert all(path.is_file() for path in said)
 
 
 def test_schema_is_printed_or_written(tmp_path):
@@ -166,9 +311,20 @@ def test_schema_is_printed_or_written(tmp_path):
     assert json.loads((tmp_path / "schema.json").read_text()) == json.loads(coop("schema").stdout)
 
 
-def test_a_closed_pipe_is_no_error():
+@pytest.mark.parametrize("command", ["schema", "--help", "", "doctor", "run --help", "run {file}"])
+@pytest.mark.parametrize("reader", ["true", "head -c 1"])
+def test_a_closed_pipe_is_no_error(file, tmp_path, command, reader):
+    given = command.format(file=f"{file} --out {tmp_path}/run --workers 1")
     done = subprocess.run(
-        f"{sys.executable} -m coopbandits.cli schema | head -c 10",
+        f"{sys.executable} -m coopbandits.cli {given} | {reader}",
         shell=True, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert "Traceback" not in done.stderr
+    assert done.stderr == ""
+
+
+def test_words_of_errors_may_be_cut_off_too():
+    done = subprocess.run(
+        f"{sys.executable} -m coopbandits.cli report nowhere 2>&1 | true",
+        shell=True, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
