@@ -49,5 +49,13 @@ def test_rows_that_have_no_name_are_called_by_their_first_column(shown):
     assert text.split("\n")[2] == "γ 1*"
 
 
+def test_a_heading_above_several_columns_is_said_of_each(shown):
+    columns = ["γ", "factor\nCoop", "\nDist", "delay\nCoop", "\nDist"]
+    text = shown(24, [["1", "0.5", "0.6", "1.0", "2.0"]], columns, left=0)
+    assert text.split("\n")[2:7] == [
+        "γ 1", "  factor Coop: 0.5", "  factor Dist: 0.6", "  delay Coop: 1.0", "  delay Dist: 2.0",
+    ]  # fmt: skip
+
+
 def test_names_that_look_like_markup_are_names(shown):
     assert "a [/b] c" in shown(60, [["a [/b] c", "1", "2"]])

@@ -72,7 +72,7 @@ def show_table(
         return
     table = new_table(Text(title))
     for place, (column, width) in enumerate(zip(columns, widths, strict=True)):
-        table.add_column(Text(column), justify="left" if place < left else "right", min_width=width)
+        table.add_column(Text(column), justify="left" if place < left else "right", width=width)
     for row in rows:
         table.add_row(*map(Text, row))
     screen.print(table)
@@ -81,41 +81,43 @@ def show_table(
 def _widths(
     columns: Sequence[str], rows: Sequence[Sequence[str]], left: int, room: int
 ) -> list[int] | None:
-    """Return how wide columns must be at least; None if there is no room for them.
+    """Return how wide columns are; None if there is no room for them.
 
-    Words are not broken, and numbers with their intervals neither; names are broken between words
-    where there is no room for them.
+    Words are not broken, and numbers with their intervals neither; names, then headings, are broken
+    between words where there is no room for them.
     """
     from rich.cells import cell_len  # noqa: PLC0415 (heavy)
 
-    widths = []
+    least, wished = [], []
     for place, column in enumerate(columns):
         cells = [row[place] for row in rows]
         texts = [column, *cells] if place < left else [column]
         unbroken = [word for text in texts for word in text.split()]
         unbroken += [] if place < left else cells
-        widths.append(max(map(cell_len, unbroken), default=0))
-    spare = room - sum(widths) - _GAP * (len(widths) - 1) - _EDGES
+        least.append(max(map(cell_len, unbroken), default=0))
+        wished.append(max(map(cell_len, [*column.split("\n"), *cells]), default=0))
+    spare = room - sum(least) - _GAP * (len(columns) - 1) - _EDGES
     if spare < 0:
         return None
-    for place in range(left):
-        wished = max(cell_len(row[place]) for row in rows) if rows else 0
-        more = min(spare, max(0, wished - widths[place]))
-        widths[place] += more
-        spare -= more
-    return widths
+    for place, (width, more) in enumerate(zip(least, wished, strict=True)):
+        least[place] = width + min(spare, more - width)
+        spare -= least[place] - width
+    return least
 
 
 def _as_lines(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
     """Lay a table out for a narrow terminal: what a row is about, and its cells below."""
+    names: list[str] = []
+    group = ""
+    for column in columns[1:]:  # a heading of two lines may be that of the columns after it, too
+        above, two, below = column.partition("\n")
+        group = above if two and above else group
+        names.append(" ".join([group, below] if two else above.split()))
     lines = [title]
     for first, *others in rows:
         lines += ["", first.strip() if left else f"{columns[0]} {first.strip()}"]
-        lines += [
-            f"  {' '.join(column.split())}: {cell.strip()}"
-            for column, cell in zip(columns[1:], others, strict=True)
-            if cell.strip()
-        ]
+        cells = zip(names, map(str.strip, others), strict=True)
+        lines += [f"  {name}: {cell}" for name, cell in cells if cell]
     return "\n".join([*lines, ""])
 
 

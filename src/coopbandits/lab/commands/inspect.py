@@ -172,7 +172,11 @@ def _show_costs(inspection: "Inspection") -> None:
 
 def _show_promises(inspection: "Inspection") -> None:
     algorithms = ("coop", "dist", "eager")
-    columns = [f"{what}\n{name.title()}" for what in _PROMISES_LEGEND for name in algorithms]
+    columns = [
+        f"{what if name == 'coop' else ''}\n{name.title()}"
+        for what in _PROMISES_LEGEND
+        for name in algorithms
+    ]
     rows = [["alone", *["1.00"] * 3, *["0.0"] * 3, *["–"] * 3]]
     for row in inspection.rows:
         outlooks = [getattr(row, name) for name in algorithms]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+# Points that an axis of rounds has at least, a letter of its labels, and the space between two.
+_AXIS, _DIGIT, _BETWEEN = 165.0, 6.2, 10.0
 # Inches that a legend takes for a line with the space around it, and for a letter of a name.
 _HANDLE, _LETTER = 0.72, 0.08
 
@@ -71,6 +73,7 @@ def regret_figure(
         new: What makes the figure: `pyplot.figure` for one that notebooks show.
     """
     from matplotlib.figure import Figure  # noqa: PLC0415 (heavy)
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 (heavy)
 
     experiment = store.experiment
     rows, columns = list(experiment.problems), list(experiment.networks)
@@ -103,6 +106,8 @@ def regret_figure(
             else:
                 axis.set_ylim(bottom=0)
             axis.set_xlim(0, experiment.rounds)
+            axis.xaxis.set_major_locator(MaxNLocator(_most_ticks(experiment.rounds), integer=True))
+            axis.xaxis.set_major_formatter("{x:,.0f}")
             if row == 0:
                 axis.set_title(_plain(network))
             if row == len(rows) - 1:
@@ -119,6 +124,11 @@ def regret_figure(
         frameon=False,
     )
     return figure
+
+
+def _most_ticks(rounds: int) -> int:
+    """Return into how many parts ticks may cut an axis of rounds, so that no labels touch."""
+    return max(1, min(6, int(_AXIS / (_DIGIT * len(f"{rounds:,}") + _BETWEEN))))
 
 
 def _plain(name: str) -> str:
