@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import re
@@ -10,8 +11,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from coopbandits import cli
+from coopbandits.lab.experiments.shown import bars
 from coopbandits.lab.experiments.toml_text import to_toml
 from lab_small import small
 
@@ -229,6 +232,19 @@ def test_in_forty_columns_rows_are_laid_out_as_lines(file, tmp_path):
     assert table[3].startswith("  regret per agent: ")
     wide = coop("report", tmp_path / "run", env={**os.environ, "COLUMNS": "40"})
     assert wide.returncode == 0
+
+
+@pytest.mark.parametrize("width", [40, 80, 140])
+def test_a_bar_keeps_its_count_however_narrow_the_terminal(monkeypatch, width):
+    screen = Console(file=io.StringIO(), force_terminal=True, width=width)
+    monkeypatch.setattr("coopbandits.lab.experiments.shown.console", lambda **_: screen)
+    with bars("a long name of an experiment") as on_trial:
+        on_trial(7, 30, None, None)
+    last = [line for line in screen.file.getvalue().split("\r") if line.strip()][-1]
+    shown = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", last).rstrip("\n")
+    assert "7/30 trials" in " ".join(shown.split())
+    assert " left" in shown
+    assert len(shown.rstrip()) <= width
 
 
 PACKAGES = {
