@@ -87,7 +87,7 @@ def test_of_several_the_least_and_the_most_are_named_in_sentences(said):
     assert headline(findings, [2, 2]) == (
         "On each of 3 pairs of problem and network, a policy has less regret than alone (paired, "
         "2 trials). The best policy has 0.40 of its regret on x, problem (b), and 0.90 of it on "
-        "y, problem (b); on the others its share is between these."
+        "y, problem (b); on the other its share is between these."
     )
     assert "(paired, 1 trial, so no intervals)" in headline(findings, [1, 1])
     assert "(paired, 2 to 5 trials)" in headline(findings, [5, 2])
@@ -107,6 +107,15 @@ def test_it_is_said_on_how_many_cooperation_pays(said, shares, opening):
     sentence = headline(several(said, **shares), [2, 2])
     assert sentence.startswith(opening)
     assert "between these" not in sentence  # there are no others
+
+
+def test_of_several_it_is_said_where_the_difference_may_be_nothing(said):
+    clear = said({"alone": [10, 12, 14], "b": [5, 6, 7]}, network="x")
+    unclear = said({"alone": [10, 12, 14], "b": [9, 15, 11]}, network="y")
+    assert (clear.sure, unclear.sure) == (True, False)
+    doubt = "On 1 of them the 95% interval of the difference includes 0."
+    assert headline([clear, unclear], [3, 3]).endswith(doubt)
+    assert doubt not in headline([clear, replace(unclear, sure=True)], [3, 3])
 
 
 def test_where_baselines_differ_none_is_named(said):

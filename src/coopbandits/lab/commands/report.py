@@ -13,5 +13,5 @@ def main(options: argparse.Namespace) -> int:
         from coopbandits.lab.experiments.latex import write_latex  # noqa: PLC0415 (matplotlib)
 
         files += write_latex(options.run)
-    show_words([f"{file} ({-(-file.stat().st_size // 1000):,} kB)" for file in files])
+    show_words([f"{file} ({max(1, round(file.stat().st_size / 1000)):,} kB)" for file in files])
     return 0
