@@ -1,7 +1,7 @@
 """The layers: lab and fleet import core, never the reverse, never each other.
 
 Core knows numpy, scipy, numba, networkx, itself and the pure parts of the standard library: no
-clock, file, socket, logging, plotting or global random state.
+clock, file, socket, logging or global random state. What shows results to people is in three files.
 """
 
 import ast
