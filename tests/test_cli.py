@@ -323,8 +323,14 @@ def test_schema_is_printed_or_written(tmp_path):
     assert json.loads((tmp_path / "schema.json").read_text()) == json.loads(coop("schema").stdout)
 
 
-PIPES = [("schema", "head -c 10"), ("schema", "true"), ("--help", "true"), ("", "head -n 1"),
-         ("run --help", "true"), pytest.param("run {file}", "true", marks=pytest.mark.slow)]  # fmt: skip
+PIPES = [
+    ("schema", "head -c 10"),
+    ("schema", "true"),
+    ("--help", "true"),
+    ("", "head -n 1"),
+    ("run --help", "true"),
+    pytest.param("run {file}", "true", marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize(("command", "reader"), PIPES)
