@@ -21,6 +21,7 @@ import numpy as np
 from scipy import stats
 
 import coopbandits as cb
+from coopbandits.palette import COLOURS
 from coopbandits.problems.problem import Simulated
 
 HERE = Path(__file__).resolve().parent
@@ -131,7 +132,7 @@ def figure() -> None:
     found = summary()
     canvas, (axis, costs) = plt.subplots(1, 2, figsize=(13, 5), width_ratios=[3, 2])
     marks = dict(zip([*SAYS, EVERYTHING, DIST], "o^sDP*", strict=True))
-    colours = dict(zip(marks, plt.get_cmap("tab10")(range(10)), strict=False))
+    colours = dict(zip(marks, COLOURS, strict=False))
     for family, mark in marks.items():
         mine = sorted((row for row in found if row[0] == family), key=lambda row: row[-1])
         if family == DIST:

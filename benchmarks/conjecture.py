@@ -29,6 +29,7 @@ import numpy as np
 from scipy import stats
 
 import coopbandits as cb
+from coopbandits.palette import COLOURS, QUIET
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
@@ -202,7 +203,6 @@ SWEEPS = {
 
 
 NAMES = {"T": "T", "V": "V", "gamma": "γ", "alpha": "α", "ring": "γ on a ring"}
-COLOURS = ("#1b998b", "#2e4057", "#d1495b", "#edae49", "#66a182")
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def draw(rows: list[dict[str, Any]], found: dict[str, Any], file: Path) -> None:
 
     figure = Figure(figsize=(11, 6.4), dpi=150, layout="constrained")
     *panels, last = figure.subplots(2, 3).ravel()
-    for axis, colour, (sweep, (key, label)) in zip(panels, COLOURS, SWEEPS.items(), strict=True):
+    for axis, colour, (sweep, (key, label)) in zip(panels, COLOURS, SWEEPS.items(), strict=False):
         points = worst(rows, sweep)
         x = np.array([float(point[key]) for point in points])
         regrets = np.array([point["regrets"] for point in points])
@@ -247,8 +247,8 @@ def draw(rows: list[dict[str, Any]], found: dict[str, Any], file: Path) -> None:
         scale = np.exp(np.mean(np.log(mean / rate)))
         without = np.array([point["without γ"] for point in points])
         plain = np.exp(np.mean(np.log(mean / without)))
-        axis.plot(x, scale * rate, "--", color="#777777", lw=1.5, label="√((γ+α)T/V), scaled")
-        axis.plot(x, plain * without, ":", color="#777777", lw=1.5, label="√(αT/V), scaled")
+        axis.plot(x, scale * rate, "--", color=QUIET, lw=1.5, label="√((γ+α)T/V), scaled")
+        axis.plot(x, plain * without, ":", color=QUIET, lw=1.5, label="√(αT/V), scaled")
         # an interval that reaches 0 has no place on a logarithmic axis
         bars = np.array([np.minimum(half, 0.9 * mean), half])
         axis.errorbar(x, mean, bars, color=colour, marker="o", lw=2, capsize=3, label="measured")
@@ -264,9 +264,7 @@ def draw(rows: list[dict[str, Any]], found: dict[str, Any], file: Path) -> None:
     rates = np.concatenate([[p["rate"] for p in worst(rows, sweep)] for sweep in SWEEPS])
     ends = np.array([rates.min(), rates.max()])
     largest = max(max(row["regret / rate"]) for row in found.values())
-    last.plot(
-        ends, largest * ends, "--", color="#777777", lw=1.5, label=f"{largest:.2g}·√((γ+α)T/V)"
-    )
+    last.plot(ends, largest * ends, "--", color=QUIET, lw=1.5, label=f"{largest:.2g}·√((γ+α)T/V)")
     last.set(xscale="log", yscale="log", xlabel="√((γ+α)T/V)")
     last.set_title("all points", fontsize=10)
     last.set_xticks([2, 5, 10, 20], ["2", "5", "10", "20"])

@@ -33,6 +33,7 @@ from coopbandits.lab import load_network
 from coopbandits.lab.experiments.reproduce import paper_experiment
 from coopbandits.lab.experiments.trial import run_task
 from coopbandits.lab.networks import VARIABLE
+from coopbandits.palette import COLOURS
 from coopbandits.policy import plan
 
 if TYPE_CHECKING:
@@ -441,8 +442,9 @@ def figure(row: Row) -> None:
     for axis, key, label in zip(
         axes, ("against V", "against T"), ("agents V", "round t"), strict=True
     ):
-        for (name, found), marker in zip(row[key].items(), "osD", strict=True):
-            axis.loglog(*np.array(found["points"]).T, marker=marker, markersize=4,
+        for place, (name, found) in enumerate(row[key].items()):
+            axis.loglog(*np.array(found["points"]).T, marker="osD"[place], markersize=4,
+                        color=COLOURS[place],
                         label=f"{name}, slope {found['slope']:.2f}")  # fmt: skip
         axis.set(xlabel=label, ylabel="milliseconds a round")
         axis.legend(frameon=False)

@@ -27,6 +27,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.svm import SVC
 
 import coopbandits as cb
+from coopbandits.palette import COLOURS
 
 Array = NDArray[np.float64]
 News = cb.Message | cb.Digest
@@ -208,11 +209,13 @@ def write(found: dict[str, Array], out: Path) -> None:
 def draw(curves: dict[str, list[tuple[float, float]]], out: Path) -> None:
     """Draw mean and half of its interval after each evaluation, for each tuner."""
     figure, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
-    for (name, means), style in zip(curves.items(), ("--", ":", "-", "-.", "-"), strict=True):
+    styles = ("--", ":", "-", "-.", "-")
+    for (name, means), style, colour in zip(curves.items(), styles, COLOURS, strict=False):
         curve = np.array(means)
         at = np.arange(1, len(curve) + 1)
-        axes.plot(at, curve[:, 0], style, label=name, linewidth=2.6 if name == OURS else 1.6)
-        axes.fill_between(at, curve[:, 0] - curve[:, 1], curve[:, 0] + curve[:, 1], alpha=0.15)
+        axes.plot(at, curve[:, 0], style, color=colour, label=name, lw=2.6 if name == OURS else 1.6)
+        low, high = curve[:, 0] - curve[:, 1], curve[:, 0] + curve[:, 1]
+        axes.fill_between(at, low, high, color=colour, alpha=0.15)
     axes.set(
         xlabel="evaluations at each site",
         ylabel="accuracy short of the best known, percentage points",

@@ -32,8 +32,7 @@ from rich.table import Table
 import coopbandits as cb
 from coopbandits.comparison import mean_of
 from coopbandits.lab.datasets.routellm import contexts, read
-from coopbandits.lab.experiments.figures import COLOURS
-from coopbandits.lab.planning.drawing import QUIET
+from coopbandits.palette import COLOURS, QUIET
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]

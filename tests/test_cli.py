@@ -1,18 +1,23 @@
 import csv
+import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from importlib import import_module
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pyarrow.parquet
 import pytest
+from rich.console import Console
 
 from coopbandits import cli
+from coopbandits.lab.experiments.shown import bars
 from coopbandits.lab.experiments.toml_text import to_toml
 from fleet.processes import children, is_alive
 from lab_small import small
@@ -225,11 +230,163 @@ def test_a_run_that_takes_long_says_so_and_what_helps(file, tmp_path, capsys, mo
     assert "would be faster" in said
 
 
+def commands():
+    """The commands of `coop`, by name."""
+    found = [action.choices for action in cli.parser()._actions if isinstance(action.choices, dict)]
+    return found[0]
+
+
+def test_coop_alone_prints_its_help():
+    alone, asked = coop(), coop("--help")
+    assert (alone.returncode, alone.stderr) == (0, "")
+    assert alone.stdout == asked.stdout
+    for name in commands():
+        assert f"    {name} " in alone.stdout
+
+
+@pytest.mark.parametrize("name", commands())
+def test_a_commands_help_has_examples_that_can_be_typed(name):
+    shown = commands()[name].format_help().partition("examples:\n")[2].splitlines()
+    assert shown
+    for line in shown:
+        program, *arguments = shlex.split(line)
+        assert program == "coop"
+        options = cli._read(cli.parser(), arguments)  # and raises where it cannot be
+        assert options.command == name
+
+
+def test_options_without_a_command_are_refused():
+    done = coop("--seed")
+    assert done.returncode == 2
+    assert "unrecognized arguments: --seed" in done.stderr
+
+
+ONE = ("--workers", "1")
+PLAIN = {
+    "ascii": ("+/- 95% interval", " eta gamma Erdos ? "),
+    "latin-1": ("± 95% interval", " eta gamma Erdos ? "),
+}
+
+
+@pytest.mark.parametrize("encoding", PLAIN)
+def test_a_terminal_of_few_letters_gets_what_it_can_write(tmp_path, encoding):
+    tables = small(trials=2, rounds=3, policies={"η γ Erdős 連": {"kind": "LinUCB"}})
+    (tmp_path / "experiment.toml").write_text(to_toml(tables), encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "coopbandits.cli", "run", tmp_path / "experiment.toml",
+         "--out", tmp_path / "run", "--workers", "1"],
+        capture_output=True, check=False, env=environment,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    for part in PLAIN[encoding]:
+        assert part in done.stdout.decode(encoding)
+
+
+@pytest.mark.parametrize("command", [(), ("inspect", "--help"), ("nonsense",)], ids=str)
+def test_help_and_errors_are_written_in_plain_letters(command):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii:strict", "LC_ALL": "C"}
+    done = coop(*command, env=environment)
+    assert "Traceback" not in done.stderr
+    assert (done.stdout + done.stderr).isascii()
+
+
+def test_in_forty_columns_rows_are_laid_out_as_lines(file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert cli.main(["run", str(file), "trials=2", "--out", str(tmp_path / "run"), *ONE]) == 0
+    table = capsys.readouterr().out.partition("\nkept in")[0].splitlines()
+    assert max(map(len, table)) <= 40
+    assert table[2] == "alone"
+    assert table[3].startswith("  regret per agent: ")
+
+
+@pytest.mark.parametrize("width", [40, 80, 140])
+def test_a_bar_keeps_its_count_however_narrow_the_terminal(monkeypatch, width):
+    written = io.StringIO()
+    screen = Console(file=written, force_terminal=True, width=width)
+    monkeypatch.setattr("coopbandits.lab.experiments.shown.console", lambda **_: screen)
+    with bars("a long name of an experiment") as on_trial:
+        on_trial(7, 30, None, None)
+    last = [line for line in written.getvalue().split("\r") if line.strip()][-1]
+    shown = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", last).rstrip("\n")
+    assert "7/30 trials" in " ".join(shown.split())
+    assert " left" in shown
+    assert len(shown.rstrip()) <= width
+
+
+PACKAGES = {
+    "none of the extras": ["matplotlib", "pandas", "pyarrow", "rich", "tqdm", "starlette", "httpx"],
+    "not rich": ["rich"],
+    "not a package of the core": ["threadpoolctl"],
+}
+
+
+def without(packages, *arguments):
+    """Run `coop` where some packages are not installed."""
+    code = (
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.split('.')[0] in {packages!r}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "from coopbandits.cli import main\n"
+        f"sys.exit(main({list(map(str, arguments))!r}))\n"
+    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_doctor_says_what_is_missing_without_it(name):
+    packages = PACKAGES[name]
+    done = without(packages, "doctor")
+    assert (done.returncode, done.stderr) == (2, "")
+    for package in packages:
+        assert re.search(rf"(absent|MISSING) +{package}, for ", done.stdout), package
+    assert "to mend, see above" in done.stdout
+    if "rich" in packages:
+        assert "pip install 'coopbandits[lab]' brings what is missing for: " in done.stdout
+
+
+def test_doctor_takes_an_extra_that_nobody_needs_for_no_fault():
+    done = without(["tqdm"], "doctor")
+    assert done.returncode == 0
+    assert "absent   tqdm" in done.stdout
+    assert "pip install 'coopbandits[progress]'" in done.stdout
+    assert done.stdout.endswith("all is well\n")
+
+
+@pytest.mark.parametrize("package", ["rich", "matplotlib", "pyarrow"])
+def test_a_run_that_lacks_a_package_is_refused_before_it_plays(file, tmp_path, package):
+    done = without([package], "run", file, "--out", tmp_path / "run", "--workers", "1")
+    assert done.returncode == 2
+    assert f"'{package}'" in done.stderr
+    assert "pip install 'coopbandits[lab]'" in done.stderr
+    assert not list(tmp_path.glob("run/trials/*"))
+
+
+def test_a_run_needs_no_pandas(file, tmp_path):
+    done = without(["pandas"], "run", file, "--out", tmp_path / "run", "--workers", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_doctor_finds_all_well():
     done = coop("doctor")
     assert done.returncode == 0, done.stdout
     assert "all is well" in done.stdout
     assert "two engines take the same decisions" in done.stdout
+
+
+def test_report_writes_figures_if_asked_to(file, tmp_path, capsys):
+    run = str(tmp_path / "run")
+    cli.main(["run", str(file), "--out", run, *ONE])
+    capsys.readouterr()
+    assert cli.main(["report", run, "--figures"]) == 0
+    said = [Path(line.split(" (")[0]) for line in capsys.readouterr().out.splitlines()]
+    assert [path.name for path in said] == [
+        "report.html", "regret.pdf", "regret.svg", "regret.png", "finals.tex",
+    ]  # fmt: skip
+    assert all(path.is_file() for path in said)
 
 
 def test_schema_is_printed_or_written(tmp_path):
@@ -238,9 +395,29 @@ def test_schema_is_printed_or_written(tmp_path):
     assert json.loads((tmp_path / "schema.json").read_text()) == json.loads(coop("schema").stdout)
 
 
-def test_a_closed_pipe_is_no_error():
+PIPES = [
+    ("schema", "head -c 10"),
+    ("schema", "true"),
+    ("--help", "true"),
+    ("", "head -n 1"),
+    ("run --help", "true"),
+    pytest.param("run {file}", "true", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("command", "reader"), PIPES)
+def test_a_closed_pipe_is_no_error(file, tmp_path, command, reader):
+    given = command.format(file=f"{file} --out {tmp_path}/run --workers 1")
     done = subprocess.run(
-        f"{sys.executable} -m coopbandits.cli schema | head -c 10",
+        f"{sys.executable} -m coopbandits.cli {given} | {reader}",
         shell=True, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert "Traceback" not in done.stderr
+    assert done.stderr == ""
+
+
+def test_words_of_errors_may_be_cut_off_too():
+    done = subprocess.run(
+        f"{sys.executable} -m coopbandits.cli report nowhere 2>&1 | true",
+        shell=True, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""

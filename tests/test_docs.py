@@ -110,6 +110,16 @@ def test_every_module_that_a_document_names_exists(document):
         assert any((ROOT / place / name).exists() for place in places), name
 
 
+def test_the_kernel_between_agents_is_written_one_way():
+    """K_z in words, pages and figures; only a document of LaTeX sets it as a formula."""
+    files = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.py")]
+    files += [*(ROOT / "src").rglob("*.*")]
+    for file in files:
+        if file.suffix in (".md", ".py", ".js", ".html") and file.name != "latex.py":
+            text = file.read_text(encoding="utf-8")
+            assert not re.findall(r"K<sub>z|\bKz\b|\bK_Z\b|\$K_z\$|K_\{z\}|Kᵤ", text), file
+
+
 def anchors(file):
     """What a link may name behind #: headings in small letters, unmarked, joined by hyphens."""
     text = re.sub(r"^```.*?^```", "", file.read_text(encoding="utf-8"), flags=re.DOTALL | re.M)

@@ -1,7 +1,7 @@
 """The layers: lab and fleet import core, never the reverse, never each other.
 
 Core knows numpy, scipy, numba, networkx, itself and the pure parts of the standard library: no
-clock, file, socket, logging, plotting or global random state.
+clock, file, socket, logging or global random state. What shows results to people is in three files.
 """
 
 import ast
@@ -47,8 +47,10 @@ ALLOWED = {
     "unicodedata",
     "zlib",
 }
-# The one file of core that looks at a screen and a clock.
-ALSO = {"progress.py": {"sys", "time", "tqdm"}}
+# The files of core that show results to people, each by one package of an extra; one of them looks
+# at a screen and a clock.
+EXTRAS = {"progress.py": {"tqdm"}, "frames.py": {"pandas"}, "plots.py": {"matplotlib"}}
+ALSO = {**EXTRAS, "progress.py": {"sys", "time", "tqdm"}}
 CORE = sorted(
     file for file in SOURCE.rglob("*.py") if file.relative_to(SOURCE).parts[0] not in OUTER
 )
@@ -60,6 +62,15 @@ def imported(file):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file.name} imports relatively"
+            yield str(node.module)
+
+
+def imported_at_once(file):
+    """Yield what importing a file imports: all but what is in functions, or for type checkers."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
             yield str(node.module)
 
 
@@ -84,6 +95,12 @@ def test_core_imports_only_what_it_may(file):
         allowed = ALLOWED | ALSO.get(file.name, set())
         assert name.split(".")[0] in allowed, f"{file.name} imports {name}"
         assert not name.startswith(("coopbandits.lab", "coopbandits.fleet", "coopbandits.cli"))
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_a_package_of_an_extra_is_imported_when_it_is_used_and_not_before(name):
+    assert EXTRAS[name] <= {found.split(".")[0] for found in imported(SOURCE / name)}
+    assert not EXTRAS[name] & {found.split(".")[0] for found in imported_at_once(SOURCE / name)}
 
 
 @pytest.mark.parametrize(("layer", "other"), [("lab", "fleet"), ("fleet", "lab")])
@@ -152,6 +169,19 @@ def test_every_public_name_is_found_and_no_other():
     assert set(coopbandits.__all__) <= set(dir(coopbandits))
     with pytest.raises(AttributeError, match="no attribute 'LinUCBB'"):
         coopbandits.LinUCBB  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_the_labs_public_names_are_listed_without_loading_them():
+    code = (
+        "import sys, coopbandits.lab as lab\n"
+        "assert set(lab.__all__) <= set(dir(lab))\n"
+        "print([m for m in ('numpy', 'matplotlib', 'pandas') if m in sys.modules])\n"
+        "assert all(getattr(lab, name) is not None for name in lab.__all__)\n"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert shown.strip() == "[]"
 
 
 def test_importing_a_room_does_not_hide_a_public_function():

@@ -11,12 +11,45 @@ import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from coopbandits.lab.letters import make_printable
+
 Command = Callable[[str, str], argparse.ArgumentParser]
 NODE_ACTIONS = {
     "replay": "do again what its log says, and compare",
     "verify": "read all of its log, and say what it holds",
     "backup": "copy its log into a new folder, while it runs or not",
     "restore": "put a backup in the place of its log",
+}
+EXAMPLES = {
+    "demo": ["coop demo", "coop demo --out out/mine --seed 7 --trials 3"],
+    "run": [
+        "coop run experiment.toml",
+        "coop run experiment.toml trials=3 policies.eager.eta=0.5",
+        "coop run experiment.toml --out out/run --workers 4",
+    ],
+    "reproduce": [
+        "coop reproduce --networks er --setups 1",
+        "coop reproduce --profile paper --data networks/",
+    ],
+    "report": ["coop report out/run", "coop report out/run --figures"],
+    "inspect": [
+        "coop inspect edges.txt",
+        "coop inspect ego-facebook --agents 200 --out plan.png",
+        "coop inspect edges.csv --ttl 1 2 3 --json",
+    ],
+    "schema": ["coop schema --out experiment.schema.json"],
+    "fit": ["coop fit log.jsonl", "coop fit log.jsonl --kernels linear,rbf --ard"],
+    "replay": [
+        "coop replay log.jsonl --network edges.txt",
+        "coop replay log.jsonl --policies LinUCB,EagerKernelUCB --json",
+    ],
+    "doctor": ["coop doctor"],
+    "up": ["coop up --agents 5 --demo", "coop up --topology site.toml --out out/fleet"],
+    "node": [
+        "coop node --config node.toml",
+        "coop node --config node.toml --check",
+        "coop node backup copies/monday --config node.toml",
+    ],
 }
 _FAILED, _INTERRUPTED = 2, 130
 # A message has at most so many lines.
@@ -27,15 +60,22 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of `coop`."""
     coop = argparse.ArgumentParser(
         prog="coop",
+        formatter_class=_Commands,
         description="Cooperative kernel bandits: simulate, compare, plan, run.",
-        epilog="Start with `coop demo`. Each command has its own --help.",
+        epilog="Start with `coop demo`. `coop COMMAND --help` has examples of each.",
     )
     coop.add_argument("--version", action="version", version=_version())
-    commands = coop.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = coop.add_subparsers(dest="command", metavar="COMMAND")
 
     def of(layer: str) -> Command:
         def command(name: str, text: str) -> argparse.ArgumentParser:
-            made = commands.add_parser(name, help=text, description=text)
+            made = commands.add_parser(
+                name,
+                help=text,
+                description=text,
+                epilog="\n  ".join(["examples:", *EXAMPLES[name]]),
+                formatter_class=_AsWritten,
+            )
             made.add_argument("--debug", action="store_true", help="show stack traces of errors")
             made.set_defaults(body=f"coopbandits.{layer}.commands.{name}", extra=layer)
             return made
@@ -48,6 +88,21 @@ def parser() -> argparse.ArgumentParser:
     of("lab")("doctor", "is everything installed, and does it work?")
     _nodes(of("fleet"))
     return coop
+
+
+class _Commands(argparse.HelpFormatter):
+    """Lists commands beside what they do."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._action_max_length = 13  # argparse forgets that their names stand further in
+
+
+class _AsWritten(argparse.HelpFormatter):
+    """Leaves the lines of examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
 def _experiments(command: Command) -> None:
@@ -63,6 +118,9 @@ def _experiments(command: Command) -> None:
         made.add_argument("--data", metavar="DIR", help="folder with files of networks")
     for made in (demo, reproduce):
         made.add_argument("--seed", type=int, default=0, help="trial i has seed + i (default: 0)")
+        instead = "its own" if made is demo else "the profile's"
+        made.add_argument("--rounds", type=int, metavar="T", help=f"instead of {instead}")
+        made.add_argument("--trials", type=int, metavar="N", help=f"instead of {instead}")
     run.add_argument("experiment", help="a TOML file (docs/experiments.md)")
     run.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="such as trials=3")
     reproduce.add_argument(
@@ -78,8 +136,6 @@ def _experiments(command: Command) -> None:
         "--algorithms", action="append", metavar="NAME", help="one of them; may be given again"
     )
     reproduce.add_argument("--agents", type=int, metavar="V", help="instead of the profile's")
-    reproduce.add_argument("--rounds", type=int, metavar="T", help="instead of the profile's")
-    reproduce.add_argument("--trials", type=int, metavar="N", help="instead of the profile's")
 
 
 def _pages(command: Command) -> None:
@@ -87,6 +143,9 @@ def _pages(command: Command) -> None:
     report = command("report", "one offline page of a run: curves, tables, networks")
     report.add_argument("run", help="a folder that run, reproduce or demo made")
     report.add_argument("--out", metavar="FILE", help="the page (default: RUN/report.html)")
+    report.add_argument(
+        "--figures", action="store_true", help="figures as PDF, and tables as LaTeX, for a paper"
+    )
     inspect = command("inspect", "which γ suits a network? cliques, traffic, bounds")
     inspect.add_argument("network", help="a file of edges, or a name such as ego-facebook")
     inspect.add_argument(
@@ -152,9 +211,28 @@ def _nodes(command: Command) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `coop`: 0 if it worked, 2 for what the user can mend, 130 for Ctrl-C and SIGTERM.
 
-    A node that ends by itself has the exit codes of docs/fleet.md.
+    A node that ends by itself has the exit codes of docs/fleet.md. Whoever reads the output may go
+    before it ends (`coop … | head`).
     """
-    options = _read(parser(), arguments)
+    make_printable(sys.stdout, sys.stderr)
+    try:
+        try:
+            return _answered(arguments)
+        finally:  # argparse ends by SystemExit
+            sys.stdout.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+        return 0
+
+
+def _answered(arguments: Sequence[str] | None) -> int:
+    coop = parser()
+    options = _read(coop, arguments)
+    if options.command is None:
+        coop.print_help()
+        return 0
     # One BLAS thread: the same bytes whatever the number of cores; must be set before NumPy loads.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
@@ -177,9 +255,8 @@ def _carried_out(options: argparse.Namespace) -> int:
         return _stopped(options, "interrupted; what was done is kept", _INTERRUPTED)
     except SystemExit as error:  # of one's own code
         return _stopped(options, f"ended by sys.exit({error.code})", _FAILED)
-    except BrokenPipeError:  # `coop … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except BrokenPipeError:
+        raise
     except (Exception, MemoryError) as error:
         return _stopped(options, _message(error, options.extra), _FAILED)
 

@@ -5,7 +5,8 @@ another differs less from seed to seed than what either loses. Intervals are Stu
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,11 +23,17 @@ from coopbandits.arrays import (
 )
 from coopbandits.engines import Algorithm
 from coopbandits.errors import ParameterError
+from coopbandits.frames import frame
+from coopbandits.plots import draw_curve, finish, regret_axes
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem
 from coopbandits.protocol.links import Links
 from coopbandits.run import play
+
+if TYPE_CHECKING:
+    from coopbandits.frames import DataFrame
+    from coopbandits.plots import Axes
 
 MEASURES = ("regret", "reward", "messages", "bytes")
 
@@ -96,8 +103,7 @@ class Comparison:
     """Several policies on one problem, with the same seeds.
 
     Attributes:
-        records: One of each policy and seed, seed after seed: a table's rows, as
-            `pandas.DataFrame(comparison.records)` takes them.
+        records: One of each policy and seed, seed after seed; `to_frame()` is a table of them.
         curves: (P, S, T) cumulative regret per agent, of each policy and seed; read-only.
         against: With which policy the others are compared, unless said otherwise.
         level: With what probability an interval covers.
@@ -162,6 +168,39 @@ class Comparison:
     def differences(self) -> dict[str, Mean]:
         """By how much more regret per agent each of the other policies has than `against`."""
         return {name: self.difference(name) for name in self.policies if name != self.against}
+
+    def to_frame(self) -> "DataFrame":
+        """Return the records as a pandas dataframe, one of each policy and seed a row.
+
+        Example:
+            >>> problem = cb.problems.clustered_linear(cb.Network.path(4))
+            >>> found = cb.compare(problem, [cb.LinUCB(), cb.Uniform()], rounds=5, seeds=3)
+            >>> found.to_frame().groupby("policy").regret.count().to_dict()
+            {'LinUCB': 3, 'Uniform': 3}
+        """
+        names = [field.name for field in fields(Played)]
+        return frame({name: [getattr(record, name) for record in self.records] for name in names})
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw cumulative regret per agent: means over seeds, and their intervals as bands.
+
+        Args:
+            ax: matplotlib axes to draw on; new ones of a new figure, if not given.
+
+        Example:
+            >>> problem = cb.problems.clustered_linear(cb.Network.path(4))
+            >>> found = cb.compare(problem, [cb.LinUCB(), cb.Uniform()], rounds=5, seeds=3)
+            >>> [text.get_text() for text in found.plot().get_legend().get_texts()]
+            ['LinUCB', 'Uniform']
+        """
+        axes = regret_axes(ax)
+        for name, curves in zip(self.policies, self.curves, strict=True):
+            mean, half = mean_of(curves, self.level)
+            draw_curve(axes, mean, mean - half, mean + half, name)
+        S = len(self.seeds)
+        bands = "1 seed" if S == 1 else f"bands: {100 * self.level:g}% intervals over {S} seeds"
+        finish(axes, note=bands)
+        return axes
 
     def table(self) -> str:
         """Lay the comparison out as a text."""

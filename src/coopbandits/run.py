@@ -36,7 +36,9 @@ from coopbandits.engines import (
 from coopbandits.engines.engine import AskChains, KnowsChains
 from coopbandits.engines.exchange import Exchange
 from coopbandits.errors import ParameterError, ShapeError, StateError
+from coopbandits.frames import frame
 from coopbandits.network import Network, SparseRows, as_network
+from coopbandits.plots import draw_curve, finish, regret_axes
 from coopbandits.policy import Policy
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Problem, Round
@@ -46,6 +48,9 @@ from coopbandits.similarity.chain_diagnostics import ChainDiagnostics
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from coopbandits.frames import DataFrame
+    from coopbandits.plots import Axes
 
 # What `Run.actions` says where there is no index: the agent was away, or chose a point.
 AWAY, POINT = -1, -2
@@ -127,6 +132,80 @@ class Run:
     def regret_of(self, agent: int | str) -> Array:
         """Return the regret of one agent, by number or name, in each round: (T,)."""
         return self.regret[:, self.network.index(agent)]
+
+    def to_frame(self, per: str = "decision") -> "DataFrame":
+        """Return the record as a pandas dataframe, a decision or a round a row.
+
+        Per decision: round, agent (its name, where it has one), action, reward, regret and
+        propensity; on a continuum the numbers of the chosen point, x0, x1, …, in place of the
+        action. An agent that was away has no action (NA). Per round: regret_per_agent, cumulative,
+        and reward, messages, bytes, delivered, late, lost and missed of that round.
+
+        Args:
+            per: "decision" or "round".
+
+        Example:
+            >>> problem = cb.problems.clustered_linear(cb.Network.path(4))
+            >>> run = cb.play(problem, cb.LinUCB(), rounds=3)
+            >>> frame = run.to_frame()
+            >>> frame.columns.tolist()
+            ['round', 'agent', 'action', 'reward', 'regret', 'propensity']
+            >>> bool(np.isclose(frame.regret.sum() / 4, run.regret_per_agent[-1]))
+            True
+            >>> run.to_frame(per="round").shape
+            (3, 9)
+        """
+        T, V = self.regret.shape
+        if as_choice(per, "per", ("decision", "round")) == "round":
+            facts = ("messages", "bytes", "delivered", "late", "lost", "missed")
+            return frame(
+                {
+                    "round": np.arange(1, T + 1),
+                    "regret_per_agent": self.regret_per_agent,
+                    "reward": self.rewards.sum(axis=1),
+                    **{name: getattr(self, name) for name in facts},
+                }
+            )
+        names = self.network.names if self.network.is_named else range(V)
+        columns: dict[str, Any] = {
+            "round": np.repeat(np.arange(1, T + 1), V),
+            "agent": [*names] * T,
+        }
+        absent = {}
+        if self.contexts is None:
+            columns["action"] = self.actions.ravel()
+            absent["action"] = self.away.ravel()
+        else:
+            points = self.contexts.reshape(T * V, -1)
+            columns |= {f"x{i}": points[:, i] for i in range(points.shape[1])}
+        columns |= {
+            "reward": self.rewards.ravel(),
+            "regret": self.regret.ravel(),
+            "propensity": self.propensities.ravel(),
+        }
+        return frame(columns, absent)
+
+    def plot(self, ax: "Axes | None" = None, *, label: str = "") -> "Axes":
+        """Draw cumulative regret: the mean of all agents, and the middle half of them as a band.
+
+        Returns matplotlib axes, for another run beside it and for a file:
+        `other.plot(run.plot(label="one"), label="other").figure.savefig("regret.png")`.
+
+        Args:
+            ax: Axes to draw on; new ones of a new figure, if not given.
+            label: What the legend calls the run.
+
+        Example:
+            >>> problem = cb.problems.clustered_linear(cb.Network.path(4))
+            >>> axes = cb.play(problem, cb.LinUCB(), rounds=3).plot(label="alone")
+            >>> axes.get_ylabel()
+            'cumulative regret per agent'
+        """
+        axes = regret_axes(ax)
+        low, high = np.quantile(np.cumsum(self.regret, axis=0), [0.25, 0.75], axis=1)
+        draw_curve(axes, self.regret_per_agent, low, high, label)
+        finish(axes, note="band: the middle half of the agents")
+        return axes
 
     def diagnostics(self, agent: int | str, sweeps: int = 200) -> ChainDiagnostics:
         """Ask what an agent's Gibbs chains find in all that it had heard by its last decision.

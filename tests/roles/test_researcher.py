@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -145,7 +146,7 @@ def test_a_run_is_stopped_goes_on_and_keeps_what_a_change_does_not_touch(desk):
 def test_what_a_run_found_is_what_the_same_calls_in_python_find(desk, monkeypatch):
     desk.typed("coop run experiment.toml trials=2 --out out")
     monkeypatch.syspath_prepend(str(desk.folder))
-    from patience import patient  # noqa: PLC0415 (beside the experiment)
+    patient = import_module("patience").patient  # beside the experiment
 
     network = cb.Network.erdos_renyi(8, 0.4, seed=11)
     comparison = cb.compare(

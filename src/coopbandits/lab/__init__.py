@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from coopbandits.lab.datasets.open_bandit import open_bandit
     from coopbandits.lab.datasets.routellm import routellm
     from coopbandits.lab.experiments.experiment import Experiment, read_experiment
+    from coopbandits.lab.experiments.latex import write_latex
     from coopbandits.lab.experiments.processes import trials
     from coopbandits.lab.experiments.reproduce import paper_experiment
     from coopbandits.lab.experiments.runner import run_experiment
@@ -69,6 +70,7 @@ __all__ = [
     "to_obp",
     "to_vw",
     "trials",
+    "write_latex",
     "write_log",
     "write_report",
     "write_vw",
@@ -113,6 +115,7 @@ _HOMES = {
     "to_obp": "logs.exports",
     "to_vw": "logs.exports",
     "trials": "experiments.processes",
+    "write_latex": "experiments.latex",
     "write_log": "logs.log",
     "write_report": "report",
     "write_vw": "logs.exports",
@@ -127,3 +130,7 @@ if not TYPE_CHECKING:  # or a checker would take any name for one of ours
         found: object = getattr(import_module(f"coopbandits.lab.{_HOMES[name]}"), name)
         globals()[name] = found
         return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,12 +8,13 @@ import numpy as np
 
 from coopbandits.arrays import short
 from coopbandits.errors import ParameterError
+from coopbandits.palette import COLOURS
 from coopbandits.theory import RunBound
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COLOURS = ("#1b998b", "#2e4057", "#d1495b", "#b07d12", "#66a182", "#7b5ea7")
+_MOST = 6  # panels side by side
 
 
 def bound_figure(
@@ -36,16 +37,14 @@ def bound_figure(
 
     given: object = {"": found} if isinstance(found, RunBound) else found
     runs = dict(given) if isinstance(given, Mapping) else {}
-    if not 1 <= len(runs) <= len(_COLOURS) or not all(
-        isinstance(run, RunBound) for run in runs.values()
-    ):
+    if not 1 <= len(runs) <= _MOST or not all(isinstance(run, RunBound) for run in runs.values()):
         raise ParameterError(
-            f"expected what theory.run_bound returns, or 1 to {len(_COLOURS)} of them by name; got "
+            f"expected what theory.run_bound returns, or 1 to {_MOST} of them by name; got "
             f"{short(found)}"
         )
     figure = Figure(figsize=(3.3 * len(runs) + 0.6, 3.6), dpi=150, layout="constrained")
     axes = figure.subplots(1, len(runs), sharey=True, squeeze=False)[0]
-    for axis, colour, (name, run) in zip(axes, _COLOURS, runs.items(), strict=False):
+    for axis, colour, (name, run) in zip(axes, COLOURS, runs.items(), strict=False):
         V, t = run.agent_bound.shape[1], np.arange(1, len(run.bound) + 1)
         measured = np.where(run.measured > 0, run.measured, np.nan) / V
         axis.fill_between(t, measured, run.bound / V, color=colour, alpha=0.12, lw=0)

@@ -10,6 +10,7 @@ import numpy as np
 from coopbandits.arrays import Array, IntArray, as_count
 from coopbandits.errors import ParameterError, ShapeError
 from coopbandits.gp.network_kernel import DenseKernel, NetworkKernel, dense
+from coopbandits.palette import COLOURS, UNHEARD
 from coopbandits.problems.changing import Changing
 from coopbandits.problems.continuum import Continuum
 from coopbandits.problems.problem import Simulated
@@ -105,11 +106,11 @@ def similarity_figure(
         axis = figure.add_subplot(grid[0, column])
         drawn = np.where(listens, K_z[np.ix_(order, order)], np.nan)
         image = axis.imshow(drawn, vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
-        axis.set_facecolor("#e8e8e8")
+        axis.patch.set(facecolor=UNHEARD, edgecolor="white", hatch="////")
         axis.set(title=name, xticks=[], yticks=[])
         axes.append(axis)
     axes[0].set_ylabel("agent that judges")
-    axes[0].set_xlabel("agent judged")
+    axes[0].set_xlabel("agent judged; hatched: not heard")
     figure.colorbar(image, ax=axes, label="K_z", shrink=0.9)
     _draw_course(figure.add_subplot(grid[1, :]), similarity_table(run, truth), T)
     if title:
@@ -135,8 +136,8 @@ def _draw_course(axis: Any, table: list[SimilarityRow], T: int) -> None:
     """Draw how K_z develops: means over pairs that are alike and over strangers."""
     t = [*(row.round for row in table), T]
     for name, colour, label in [
-        ("alike", "#1b998b", "pairs truly alike"),
-        ("strangers", "#d1495b", "pairs truly strangers"),
+        ("alike", COLOURS[0], "pairs truly alike"),
+        ("strangers", COLOURS[1], "pairs truly strangers"),
     ]:
         values = [getattr(row, name) for row in table]
         if np.isfinite(values).any():

@@ -214,7 +214,7 @@ class EvidenceLearner:
         # chains start once it is known how much contexts vary within agents
         if not self.similarity.contexts or table.n[views.index[0, columns]].max() > 1:
             state[0, columns] = swept.labels.T
-        last = slice(sweeps - 1, None, sweeps)  # a chain's sweeps before the last are burn-in
+        last = slice(sweeps - 1, None, sweeps)
         loading, own_part, weight = partition_kernels(
             swept.samples[last],
             swept.me,
@@ -314,12 +314,12 @@ class EvidenceLearner:
 
     @staticmethod
     def _sweeps(views: Views) -> int:
-        """How many sweeps do chains take? One, and one more for each doubling of observations.
+        """How many sweeps do chains take? Two, and one more for each doubling of observations.
 
-        They start from one observation of each agent.
+        They start from one observation of each agent. All sweeps but the last are burn-in.
         """
         before = max(int(views.before[0]), int(views.heard[0].sum()), 1)
-        return max(1, (int(views.known[0]) // before).bit_length())
+        return 1 + max(1, (int(views.known[0]) // before).bit_length())
 
     @staticmethod
     def _visit(views: Views) -> float:

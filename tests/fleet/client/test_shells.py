@@ -76,11 +76,11 @@ class Awaiting(Waiting):
     """`AsyncClient`, as tests use both."""
 
     def __init__(self, wire, retries=QUICK):
-        self._made = lambda: AsyncClient("http://127.0.0.1:8080", transport=wire, retries=retries)
+        self._new = lambda: AsyncClient("http://127.0.0.1:8080", transport=wire, retries=retries)
 
     def __getattr__(self, name):
         async def run(given, more):
-            async with self._made() as client:
+            async with self._new() as client:
                 if name == "log":
                     return [record async for record in client.log(*given, **more)]
                 return await getattr(client, name)(*given, **more)

@@ -37,7 +37,7 @@ async def running(folder, wires, name="north", **options):
         async with serving(node, heartbeat=0.05) as (port, _):
             base = f"http://127.0.0.1:{port}"
             async with httpx.AsyncClient(base_url=base, trust_env=False, timeout=20.0) as client:
-                client.port = port
+                client.port = port  # type: ignore[attr-defined]
                 yield node, store, client
     finally:
         await node.stop()

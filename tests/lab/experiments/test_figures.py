@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,6 +47,22 @@ def test_a_legend_of_long_names_stays_within_the_figure(networks):
     assert shown.x0 >= 0
     assert shown.x1 <= figure.bbox.width
     assert len(legend.get_texts()) == len(experiment.policies)
+
+
+@pytest.mark.parametrize("T", [1, 7, 500, 20_000, 1_000_000])
+def test_no_ticks_touch_however_many_rounds_there_are(T):
+    networks = ["er", "facebook", "twitch", "caida"]
+    experiment = paper_experiment(networks=networks, setups=["1"], rounds=T)
+    rounds = np.array([1, T])
+    flat = {"rounds": rounds, "regret": 1e4 * rounds, "half": 0.0 * rounds, "final": Mean(3, 0)}
+    found = [SimpleNamespace(cell=cell, **flat) for cell in experiment.cells]
+    figure = regret_figure(SimpleNamespace(experiment=experiment), found)
+    figure.canvas.draw()
+    for axis in figure.axes:
+        for labels in (axis.get_xticklabels(), axis.get_yticklabels()):
+            boxes = [text.get_window_extent() for text in labels if text.get_text()]
+            assert boxes
+            assert not any(one.overlaps(other) for one, other in pairwise(boxes))
 
 
 def test_policies_that_differ_twentyfold_are_drawn_on_a_logarithmic_scale(store):

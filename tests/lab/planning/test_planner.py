@@ -1,5 +1,5 @@
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 import coopbandits as cb
 from coopbandits.errors import ParameterError
 from coopbandits.lab import inspect_network, planner_figure
-from coopbandits.lab.planning.network_picture import MOST_DRAWN
+from coopbandits.lab.planning.quotient_picture import MOST_DISCS, MOST_LINES, between
 from graphs import adjacencies, ego_facebook, fewest_cliques, heaviest_independent_set
 from worlds import NETWORKS
 
@@ -255,7 +255,7 @@ def test_parts_do_not_overlap_and_who_is_alone_is_white():
     network = cb.Network.from_edges([(0, 1), (1, 2), (3, 4)], agents=7)
     figure = planner_figure(inspect_network(network, ttls=[2]))
     assert colours(figure).count((1.0, 1.0, 1.0, 1.0)) == 2
-    assert "white: 2 alone" in figure.axes[0].get_title()
+    assert "white: 2 alone" in notes(figure)
     places = [
         np.asarray(c.get_offsets()) for c in figure.axes[0].collections if hasattr(c, "get_sizes")
     ]
@@ -264,11 +264,63 @@ def test_parts_do_not_overlap_and_who_is_alone_is_white():
         assert (beside | (other.max(axis=0) < one.min(axis=0))).any()
 
 
-def test_of_a_large_network_a_sample_is_drawn_and_said_to_be_one(monkeypatch):
-    monkeypatch.setattr("coopbandits.lab.planning.network_picture.MOST_DRAWN", 15)
-    figure = planner_figure(inspect_network(cb.Network.star(40), ttls=[2]))
-    assert len(colours(figure)) == 15
-    assert "15 of 40 agents drawn" in figure.axes[0].get_title()
+def discs(figure):
+    """What the disc of each clique says of its size, in order of its area."""
+    [drawn] = [c for c in figure.axes[0].collections if hasattr(c, "get_sizes")]
+    return np.asarray(drawn.get_sizes()), np.asarray(drawn.get_facecolor())
+
+
+def notes(figure):
+    return "\n".join(text.get_text() for text in figure.axes[0].texts)
+
+
+def test_above_a_hundred_agents_cliques_are_drawn_and_no_agents():
+    network = cb.Network.from_edges(
+        [(6 * k + i, 6 * k + j) for k in range(20) for i, j in combinations(range(6), 2)]
+        + [(6 * k, 6 * k + 6) for k in range(19)]
+    )
+    figure = planner_figure(inspect_network(network, ttls=[1]))
+    areas, _ = discs(figure)
+    assert len(areas) == len(network.clique_cover(1).cliques) == 20
+    [lines] = [c for c in figure.axes[0].collections if not hasattr(c, "get_sizes")]
+    assert len(lines.get_paths()) == 19  # as cliques are joined, and no line within one
+    assert "a disc is a clique" in notes(figure)
+    assert "largest cliques" not in notes(figure)
+
+
+def test_discs_are_as_large_as_cliques_have_agents_and_the_largest_are_drawn():
+    network = cb.Network.erdos_renyi(300, 0.05, seed=0)
+    figure = planner_figure(inspect_network(network, ttls=[1]), ttl=1)
+    sizes = np.array([len(clique) for clique in network.clique_cover(1).cliques])
+    areas, faces = discs(figure)
+    assert len(areas) == MOST_DISCS < len(sizes)
+    assert len(np.unique(faces, axis=0)) > 3
+    largest = np.sort(sizes)[::-1][:MOST_DISCS]
+    np.testing.assert_allclose(np.sort(areas)[::-1] / largest, areas.max() / largest[0])
+    said = f"the {MOST_DISCS} largest cliques are drawn, {largest.sum()} of 300 agents"
+    assert said in notes(figure)
+    assert f"the {MOST_LINES} strongest of each" in notes(figure)
+
+
+def test_edges_between_groups_are_counted():
+    network = cb.Network.from_edges([(0, 1), (0, 2), (1, 2), (1, 3), (3, 4)], agents=6)
+    pairs, edges = between(network, np.array([0, 0, 1, 1, 2, 3]), np.array([0, 1, 2]))
+    assert dict(zip(map(tuple, pairs.tolist()), edges.tolist(), strict=True)) == {
+        (0, 1): 3, (1, 2): 1,
+    }  # fmt: skip
+    alone = between(cb.Network.from_edges([], agents=2), np.array([0, 1]), np.array([0, 1]))
+    assert [part.shape for part in alone] == [(0, 2), (0,)]
+
+
+@pytest.mark.parametrize("ttls", [[1, 2, 3], [*range(1, 60)], [1, 2, 59]], ids=str)
+def test_the_numbers_of_the_axes_do_not_touch(ttls):
+    figure = planner_figure(inspect_network(cb.Network.path(61), ttls=ttls), ttl=2)
+    figure.canvas.draw()
+    below = [text for text in figure.axes[2].get_xticklabels() if text.get_text()]
+    beside = [text for text in figure.axes[2].get_yticklabels() if text.get_text()]
+    assert below[-1].get_text() == str(ttls[-1])
+    for one, other in [*pairwise(below), *pairwise(beside)]:
+        assert not one.get_window_extent().overlaps(other.get_window_extent())
 
 
 def test_the_same_network_gives_the_same_bytes(tmp_path):
@@ -298,4 +350,4 @@ def test_a_real_network_of_thousands_is_inspected():
         assert row.independent <= row.most_independent <= row.cliques
         assert row.fewest_cliques <= row.cliques
         assert row.centres <= row.independent
-    assert len(colours(planner_figure(inspection))) == MOST_DRAWN
+    assert len(colours(planner_figure(inspection))) == MOST_DISCS

@@ -1,10 +1,13 @@
 """The page in a real browser: it loads, it can be worked by keys, and it fits."""
 
+import re
 import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
+from coopbandits.lab.report.colours import contrast
 from coopbandits.lab.report.page import page
 
 HOSTILE = [
@@ -128,7 +131,8 @@ def test_the_table_says_what_the_data_say(browser, real_page):
             cells = tab.locator("#finals tbody tr").nth(row).locator("td")
             value, half = one["final"]
             assert cells.nth(0).inner_text().strip() == f"{value:.2f} ± {half:.2f}"
-            assert cells.nth(8).inner_text() == "3"
+            head = tab.locator("#finals tbody tr").nth(row).locator("th").inner_text()
+            assert head.split("\n")[-1] == f"{one['engine']}, 3 trials"
         assert (
             tab.locator("#finals tbody tr").nth(0).locator("td").nth(1).inner_text() == "baseline"
         )
@@ -272,6 +276,90 @@ def test_nothing_sticks_out_on_a_phone(browser, real_page, width):
             width,
         )
         assert stuck == []
+
+
+LONG = ["LinUCB", "Naive cooperation (LinUCB)", "Coop-KernelUCB, MeanEmbedding (paper)",
+        "Eager-KernelUCB, Evidence"]  # fmt: skip
+
+
+@pytest.fixture
+def long_run(made_run, tmp_path):
+    """Long names, and numbers of many digits."""
+    store = made_run(policies=LONG, rounds=120_000, agents=400, learners=LONG[3:])
+    for task in store.experiment.tasks:
+        record = store.record(task)
+        grown = {"regret": 1e3 * record.regret, "messages": 10**9 * record.messages}
+        store.add(task, replace(record, **grown, bytes=10**10 * record.bytes, seconds=9e5))
+    file = tmp_path / "long.html"
+    file.write_bytes(page(store.folder))
+    return file
+
+
+def beyond(tab):
+    """Whether the final table goes on to the right, and whether that is said."""
+    wider = tab.evaluate("byId('finals').scrollWidth - byId('finals').clientWidth")
+    return wider > 0, tab.locator(".hint").evaluate("e => getComputedStyle(e).visibility")
+
+
+def test_the_final_table_fits_its_box_on_a_screen(browser, real_page, long_run):
+    for file in (real_page, long_run):
+        with opened(browser, file, width=1280) as tab:
+            assert beyond(tab) == (False, "hidden")
+
+
+def test_on_a_phone_the_final_table_shows_that_it_goes_on_until_its_end(browser, long_run):
+    with opened(browser, long_run, width=390) as tab:
+        assert beyond(tab) == (True, "visible")
+        name = "document.querySelector('#finals tbody th').getBoundingClientRect().left"
+        before = tab.evaluate(name)
+        tab.evaluate("byId('finals').scrollLeft = 1e6")
+        tab.wait_for_function("!document.querySelector('.scroller.beyond')")
+        assert beyond(tab) == (True, "hidden")
+        assert tab.evaluate(name) == before  # whose numbers these are stays in sight
+
+
+TOUCHING = """() => [...document.querySelectorAll("main svg")].flatMap((svg) => {
+  const texts = [...svg.querySelectorAll("text")];
+  const boxes = texts.map((e) => [e.textContent, e.getBoundingClientRect()]);
+  return boxes.flatMap(([one, a], i) => boxes.slice(i + 1).filter(([, b]) =>
+    a.left < b.right && b.left < a.right && a.top + 2 < b.bottom && b.top + 2 < a.bottom
+  ).map(([other]) => `${one} and ${other}`));
+})"""
+LEFT_OUT = """() => [...document.querySelectorAll("main svg text")].filter((e) =>
+  e.getBoundingClientRect().left < e.closest("section").getBoundingClientRect().left
+).map((e) => e.textContent)"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_ticks_touch_each_other_or_leave_their_chart(browser, real_page, long_run, width):
+    for file in (real_page, long_run):
+        with opened(browser, file, width=width) as tab:
+            for scale in ("log-log", "linear"):
+                tab.locator("label", has_text=scale).click()
+                assert tab.locator("#regret-chart .tick").count() >= 5
+                assert tab.evaluate(TOUCHING) == []
+                assert tab.evaluate(LEFT_OUT) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_not_heard_is_told_from_every_value(browser, real_page, scheme):
+    with opened(browser, real_page, scheme=scheme) as tab:
+        for place in ("#maps canvas", "#ramp .blank"):
+            drawn = tab.locator(place).first.evaluate("e => getComputedStyle(e).backgroundImage")
+            stripes = {"#" + "".join(f"{int(c):02x}" for c in rgb)
+                       for rgb in re.findall(r"rgb\((\d+), (\d+), (\d+)\)", drawn)}  # fmt: skip
+            assert len(stripes) == 2  # a pattern, and no colour of a value is one
+            assert contrast(*stripes) > 1.5
+            nothing = "#" + "".join(f"{c:02x}" for c in tab.evaluate("colourOf(100)"))
+            assert max(contrast(stripe, nothing) for stripe in stripes) > 4.5
+
+
+def test_the_kernel_between_agents_is_written_one_way(browser, real_page):
+    with opened(browser, real_page) as tab:
+        text = tab.locator("body").evaluate("e => e.innerText")
+        assert text.count("K_z") >= 3
+        assert "Kz" not in text  # as a subscript would be
+        assert tab.locator("main sub").count() == 0
 
 
 CONTRASTS = """() => {

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import coopbandits as cb
-from coopbandits.lab.experiments.figures import COLOURS
 from coopbandits.lab.experiments.runner import network_facts
 from coopbandits.lab.report import layout
 from coopbandits.lab.report.colours import (
@@ -21,6 +20,7 @@ from coopbandits.lab.report.colours import (
 from coopbandits.lab.report.layout import drawing, positions
 from coopbandits.lab.report.matrices import NOT_HEARD, averaged, packed
 from coopbandits.lab.similarity import like_together
+from coopbandits.palette import COLOURS
 
 
 def unpacked(text, rows):

@@ -1,5 +1,7 @@
 """The sentence at the top says what the trials say, and no more."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,14 +74,51 @@ def test_who_has_no_rival_has_a_regret(said, regrets):
     assert said(regrets).sentence == f"{expected} (2 trials)."
 
 
-def test_of_several_the_least_and_the_most_are_named(said):
-    findings = [
-        said({"alone": [10, 10], "b": [share, share]}, network=name)
-        for name, share in (("x", 4), ("y", 9), ("z", 6))
+def several(said, **shares):
+    """Findings on some networks, where the best has given shares of the baseline's regret."""
+    return [
+        said({"alone": [10, 10], "b": [10 * share, 10 * share]}, network=name)
+        for name, share in shares.items()
     ]
-    sentence = headline(findings, [2, 2])
-    assert "baseline has 0.40 of that one's regret on x, problem (b against alone)" in sentence
-    assert "0.90 on y" in sentence
-    assert "the most of 3 pairs of problem and network (paired, 2 trials)" in sentence
-    assert "1 trial, so no intervals" in headline(findings, [1, 1])
+
+
+def test_of_several_the_least_and_the_most_are_named_in_sentences(said):
+    findings = several(said, x=0.4, y=0.9, z=0.6)
+    assert headline(findings, [2, 2]) == (
+        "On each of 3 pairs of problem and network, a policy has less regret than alone (paired, "
+        "2 trials). The best policy has 0.40 of its regret on x, problem (b), and 0.90 of it on "
+        "y, problem (b); on the other its share is between these."
+    )
+    assert "(paired, 1 trial, so no intervals)" in headline(findings, [1, 1])
+    assert "(paired, 2 to 5 trials)" in headline(findings, [5, 2])
     assert headline(findings[:1], [2]) == findings[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("shares", "opening"),
+    [
+        ({"x": 0.4, "y": 0.9}, "On both pairs of problem and network, a policy has less"),
+        ({"x": 0.4, "y": 1.2}, "On 1 of 2 pairs of problem and network, a policy has less"),
+        ({"x": 1.4, "y": 1.2}, "On none of 2 pairs of problem and network, a policy has less"),
+    ],
+    ids=str,
+)
+def test_it_is_said_on_how_many_cooperation_pays(said, shares, opening):
+    sentence = headline(several(said, **shares), [2, 2])
+    assert sentence.startswith(opening)
+    assert "between these" not in sentence  # there are no others
+
+
+def test_of_several_it_is_said_where_the_difference_may_be_nothing(said):
+    clear = said({"alone": [10, 12, 14], "b": [5, 6, 7]}, network="x")
+    unclear = said({"alone": [10, 12, 14], "b": [9, 15, 11]}, network="y")
+    assert (clear.sure, unclear.sure) == (True, False)
+    doubt = "On 1 of them the 95% interval of the difference includes 0."
+    assert headline([clear, unclear], [3, 3]).endswith(doubt)
+    assert doubt not in headline([clear, replace(unclear, sure=True)], [3, 3])
+
+
+def test_where_baselines_differ_none_is_named(said):
+    one, other = several(said, x=0.4, y=0.9)
+    sentence = headline([one, replace(other, against="c")], [2, 2])
+    assert "less regret than the baseline (paired" in sentence

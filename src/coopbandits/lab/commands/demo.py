@@ -42,11 +42,14 @@ DEMO = {
 
 def main(options: argparse.Namespace) -> int:
     """Run the demo, and make its page."""
-    experiment = experiment_of({**DEMO, "seed": options.seed})
+    asked = {"rounds": options.rounds, "trials": options.trials}
+    changed = {name: number for name, number in asked.items() if number is not None}
+    experiment = experiment_of({**DEMO, "seed": options.seed, **changed})
     show_words([_WHY])
     _compile()
     carry_out(experiment, options)
-    return make_page(argparse.Namespace(run=options.out, out=None, debug=options.debug))
+    page = {"run": options.out, "out": None, "figures": False, "debug": options.debug}
+    return make_page(argparse.Namespace(**page))
 
 
 def _compile() -> None:

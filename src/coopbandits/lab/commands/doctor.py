@@ -1,68 +1,131 @@
-"""`coop doctor`: is everything installed, and does it work?"""
+"""`coop doctor`: is everything installed, and does it work?
+
+It needs no package of an extra itself, so that it can say which are missing.
+"""
 
 import argparse
 import importlib
 import os
 import platform
+import sys
 import tempfile
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
-from coopbandits.lab.networks import SOURCES, VARIABLE, data_folders, find_file
-from coopbandits.lab.terminal import console
+import coopbandits
 
-# Package, what it is for, which extra brings it; without an extra it must be there.
-PACKAGES = [
-    ("numpy", "everything", ""),
-    ("scipy", "everything", ""),
-    ("networkx", "graphs", ""),
-    ("matplotlib", "figures", "lab"),
-    ("pyarrow", "Parquet", "lab"),
-    ("rich", "progress and tables", "lab"),
-    ("distributed", "coop run --dask", "dask"),
-    ("pettingzoo", "lab.parallel_env", "pettingzoo"),
-]
+# What comes with the package; and what each extra brings, with what it is for.
+PACKAGES = {
+    "numpy": "everything",
+    "scipy": "everything",
+    "networkx": "graphs",
+    "numba": "similarity.Evidence",
+    "threadpoolctl": "play",
+}
+EXTRAS = {
+    "lab": {
+        "matplotlib": "figures and plot()",
+        "pandas": "to_frame()",
+        "pyarrow": "Parquet",
+        "rich": "tables and bars of coop",
+    },
+    "progress": {"tqdm": "a bar of play"},
+    "dask": {"distributed": "coop run --dask"},
+    "datasets": {"sklearn": "lab.lastfm, lab.routellm"},
+    "pettingzoo": {"pettingzoo": "lab.parallel_env"},
+    "fleet": {
+        "starlette": "coop up, coop node",
+        "uvicorn": "coop up, coop node",
+        "zenoh": "links between nodes",
+        "nacl": "signatures of nodes",
+        "prometheus_client": "metrics of nodes",
+        "msgspec": "coop node, and its client",
+        "httpx": "the client of nodes",
+    },
+}
+# What most commands of `coop` need.
+_NEEDED = "lab"
+# Where the distribution is called otherwise than the module.
+_CALLED = {"sklearn": "scikit-learn", "zenoh": "eclipse-zenoh", "nacl": "pynacl",
+           "prometheus_client": "prometheus-client"}  # fmt: skip
 
 
 def main(options: argparse.Namespace) -> int:
     """Check packages, a small run against agents that exchange messages, and data."""
-    screen = console()
-    bad = 0
-    screen.print(
-        f"coopbandits {metadata.version('coopbandits')}, Python {platform.python_version()}, "
+    _say(
+        f"coopbandits {coopbandits.__version__}, Python {platform.python_version()}, "
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     )
-    for name, use, extra in PACKAGES:
-        try:
-            importlib.import_module(name)
-            screen.print(f"  ok       {name} {metadata.version(name)}")
-        except ImportError:
-            how = f"pip install 'coopbandits\\[{extra}]'" if extra else "pip install coopbandits"
-            needed = extra in ("", "lab")
-            screen.print(f"  {'MISSING' if needed else 'absent '}  {name}, for {use}: {how}")
-            bad += needed
-    for text, works in (("two engines take the same decisions", _agrees),
-                        ("a folder can be written", _writes)):  # fmt: skip
+    bad = sum(not _is_there(name, use, "MISSING") for name, use in PACKAGES.items())
+    absent = []
+    for extra, packages in EXTRAS.items():
+        word = "MISSING" if extra == _NEEDED else "absent"
+        found = [_is_there(name, use, word) for name, use in packages.items()]
+        if not all(found):
+            absent.append(extra)
+            bad += extra == _NEEDED
+    checks = {"two engines take the same decisions": _agrees, "a folder can be written": _writes}
+    for text, works in checks.items():
         reason = works()
-        screen.print(f"  {'ok     ' if not reason else 'FAILS  '}  {text}{reason}")
+        _say(f"  {'FAILS' if reason else 'ok':9}{text}{reason}")
         bad += bool(reason)
+    _data()
+    for extra in absent:
+        uses = ", ".join(dict.fromkeys(EXTRAS[extra].values()))
+        _say(f"pip install 'coopbandits[{extra}]' brings what is missing for: {uses}")
+    _say("all is well" if not bad else f"{bad} thing{'s' * (bad > 1)} to mend, see above")
+    return 2 if bad else 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+def _is_there(name: str, use: str, word: str) -> bool:
+    """Say whether a package is there; if not, with a word for how bad that is."""
+    called = _CALLED.get(name, name)
+    try:
+        if name in PACKAGES:
+            importlib.import_module(name)
+        elif find_spec(name) is None:  # some extras take seconds to load
+            raise ModuleNotFoundError
+        version = metadata.version(called)
+    except ImportError:  # also a package without metadata
+        _say(f"  {word:9}{called}, for {use}")
+        return False
+    _say(f"  {'ok':9}{called} {version}")
+    return True
+
+
+def _data() -> None:
+    """Say where files of networks are looked for, and which are there."""
+    try:
+        from coopbandits.lab.networks import (  # noqa: PLC0415 (of NumPy, which may be missing)
+            SOURCES,
+            VARIABLE,
+            data_folders,
+            find_file,
+        )
+    except ImportError:
+        return
     folders = ", ".join(map(str, data_folders()))
-    screen.print(f"networks are looked for in {folders} ({VARIABLE} adds a folder)")
+    _say(f"networks are looked for in {folders} ({VARIABLE} adds a folder)")
     for name, source in SOURCES.items():
         found = find_file(name)
         where = found[0] if found else f"not there; fetched when needed: {source.address}"
-        screen.print(f"  {'ok     ' if found else '-      '}  {name}: {where}", soft_wrap=True)
-    screen.print("all is well" if not bad else f"{bad} thing(s) to mend, see above")
-    return 2 if bad else 0
+        _say(f"  {'ok' if found else '-':9}{name}: {where}")
 
 
 def _agrees() -> str:
     """Play a small problem by shared posteriors and by real messages; empty if they agree."""
-    import coopbandits as cb  # noqa: PLC0415
-
-    problem = cb.problems.clustered_linear(cb.Network.path(4), dim=3, actions=3, seed=0)
-    policy = cb.EagerKernelUCB(kernel=cb.kernels.RBF(), similarity=problem.similarity, ttl=2)
-    runs = [cb.play(problem, policy, 8, engine=engine) for engine in ("exact", "messages")]
+    cb = coopbandits
+    try:
+        problem = cb.problems.clustered_linear(cb.Network.path(4), dim=3, actions=3, seed=0)
+        policy = cb.EagerKernelUCB(kernel=cb.kernels.RBF(), similarity=problem.similarity, ttl=2)
+        runs = [cb.play(problem, policy, 8, engine=engine) for engine in ("exact", "messages")]
+    except ImportError as error:
+        return f": {error}"
     same = (runs[0].actions == runs[1].actions).all()
     return "" if same else ": they differ; please report it with the lines above"
 

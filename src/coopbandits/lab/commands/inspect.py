@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coopbandits.errors import ParameterError
-from coopbandits.lab.terminal import console, new_table, show_json
+from coopbandits.lab.letters import printed
+from coopbandits.lab.terminal import console, show_json, show_table
 from coopbandits.plain_text import visible
 
 if TYPE_CHECKING:
@@ -100,10 +101,10 @@ def _show(inspection: "Inspection", name: str, dim: int, picture: str | None) ->
     say = console().print
     say(Text(visible(f"{name}: {_facts(inspection)}")))
     say()
-    say(_costs(inspection))
+    _show_costs(inspection)
     say(_legend(_COSTS_LEGEND, dim=dim, size=inspection.message_bytes))
     say()
-    say(_promises(inspection))
+    _show_promises(inspection)
     say(_legend(_PROMISES_LEGEND))
     say()
     say(Text(_CAVEAT))
@@ -129,7 +130,7 @@ def _legend(meanings: dict[str, str], **numbers: int) -> Any:
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     for name, meaning in meanings.items():
-        table.add_row(name, meaning.format(**numbers))
+        table.add_row(printed(name), printed(meaning.format(**numbers)))
     return table
 
 
@@ -147,43 +148,52 @@ def _facts(inspection: "Inspection") -> str:
     return text
 
 
-def _costs(inspection: "Inspection") -> Any:
-    table = new_table("What each γ costs")
-    for heading in ("γ", "reach", "most", "cliques", "apart", "centres", "messages", "bytes"):
-        table.add_column(heading, justify="right")
-    for row in inspection.rows:
-        table.add_row(
-            _ttl(row, inspection),
-            f"{row.mean_neighbourhood:,.1f}",
-            f"{row.largest_neighbourhood:,}",
-            f"{row.cliques:,}"
-            + (f" (≥ {row.fewest_cliques:,})" if row.fewest_cliques < row.cliques else ""),
-            f"{row.independent:,}"
-            + (f"–{row.most_independent:,}" if row.most_independent > row.independent else ""),
-            f"{row.centres:,}",
-            _of_all(row, lambda outlook: f"{outlook.messages:,}"),
-            _of_all(row, lambda outlook: _size(outlook.bytes)),
-        )
-    return table
+def _show_costs(inspection: "Inspection") -> None:
+    show_table(
+        "What each γ costs",
+        ["γ", "reach", "most", "cliques", "apart", "centres", "messages", "bytes"],
+        [
+            [
+                _ttl(row, inspection),
+                f"{row.mean_neighbourhood:,.1f}",
+                f"{row.largest_neighbourhood:,}",
+                f"{row.cliques:,}"
+                + (f" (≥ {row.fewest_cliques:,})" if row.fewest_cliques < row.cliques else ""),
+                f"{row.independent:,}"
+                + (f"–{row.most_independent:,}" if row.most_independent > row.independent else ""),
+                f"{row.centres:,}",
+                _of_all(row, lambda outlook: f"{outlook.messages:,}"),
+                _of_all(row, lambda outlook: _size(outlook.bytes)),
+            ]
+            for row in inspection.rows
+        ],
+        left=0,
+    )
 
 
-def _promises(inspection: "Inspection") -> Any:
-    table = new_table("What each γ promises, and how old its news is")
+def _show_promises(inspection: "Inspection") -> None:
     algorithms = ("coop", "dist", "eager")
-    table.add_column("γ", justify="right")
-    for what in ("factor", "heard", "delay"):
-        for name in algorithms:
-            table.add_column(f"{what if name == 'coop' else ''}\n{name.title()}", justify="right")
-    table.add_row("alone", *["1.00"] * 3, *["0.0"] * 3, *["–"] * 3)
+    columns = [
+        f"{what if name == 'coop' else ''}\n{name.title()}"
+        for what in _PROMISES_LEGEND
+        for name in algorithms
+    ]
+    rows = [["alone", *["1.00"] * 3, *["0.0"] * 3, *["–"] * 3]]
     for row in inspection.rows:
         outlooks = [getattr(row, name) for name in algorithms]
-        table.add_row(
-            _ttl(row, inspection),
-            *(f"{outlook.factor:.2f}" for outlook in outlooks),
-            *(f"{outlook.heard:,.1f}" for outlook in outlooks),
-            *("–" if math.isnan(outlook.delay) else f"{outlook.delay:.1f}" for outlook in outlooks),
+        rows.append(
+            [
+                _ttl(row, inspection),
+                *(f"{outlook.factor:.2f}" for outlook in outlooks),
+                *(f"{outlook.heard:,.1f}" for outlook in outlooks),
+                *(
+                    "–" if math.isnan(outlook.delay) else f"{outlook.delay:.1f}"
+                    for outlook in outlooks
+                ),
+            ]
         )
-    return table
+    title = "What each γ promises, and how old its news is"
+    show_table(title, ["γ", *columns], rows, left=0)
 
 
 def _ttl(row: "TtlRow", inspection: "Inspection") -> str:

@@ -1,15 +1,17 @@
-"""`coop report`: one page of a run."""
+"""`coop report`: one page of a run, and its figures and tables for a document."""
 
 import argparse
 
 from coopbandits.lab.report import write_report
-from coopbandits.lab.terminal import console
-from coopbandits.plain_text import visible
+from coopbandits.lab.terminal import show_words
 
 
 def main(options: argparse.Namespace) -> int:
-    """Write the page, and say where it is."""
-    file = write_report(options.run, options.out)
-    told = visible(f"{file} ({file.stat().st_size / 1000:,.0f} kB)")
-    console().print(told, soft_wrap=True, markup=False)
+    """Write the page, and the figures if asked for, and say where they are."""
+    files = [write_report(options.run, options.out)]
+    if options.figures:
+        from coopbandits.lab.experiments.latex import write_latex  # noqa: PLC0415 (matplotlib)
+
+        files += write_latex(options.run)
+    show_words([f"{file} ({max(1, round(file.stat().st_size / 1000)):,} kB)" for file in files])
     return 0

@@ -10,16 +10,16 @@ from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.summary import Summary, summaries
 from coopbandits.lab.experiments.tables import csv_text
 from coopbandits.lab.experiments.whole_files import write_whole
+from coopbandits.palette import QUIET, colour
 from coopbandits.plain_text import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which most colour-blind people can tell apart, and three more.
-COLOURS = (
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c564b",
-    "#6a3d9a", "#c2185b",
-)  # fmt: skip
+# Points that an axis of rounds has at least, a letter of its labels, and the space between two.
+_AXIS, _DIGIT, _BETWEEN = 165.0, 6.2, 10.0
 # Inches that a legend takes for a line with the space around it, and for a letter of a name.
 _HANDLE, _LETTER = 0.72, 0.08
 
@@ -54,26 +54,36 @@ def style_of(store: Store) -> dict[str, dict[str, Any]]:
     """Return how each policy is drawn, in all figures of a run."""
     policies = store.experiment.policies
     solid = [name for name, table in policies.items() if not table.get("dashed")]
-    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(solid)}
+    colours = {name: colour(place) for place, name in enumerate(solid)}
     return {
         name: {
-            "color": colours.get(name, "#555555"),
+            "color": colours.get(name, QUIET),
             "linestyle": "--" if table.get("dashed") else "-",
         }
         for name, table in policies.items()
     }
 
 
-def regret_figure(store: Store, found: list[Summary]) -> "Figure":
-    """Draw cumulative regret per agent, mean and 95% band over trials."""
+def regret_figure(
+    store: Store, found: list[Summary], new: "Callable[..., Figure] | None" = None
+) -> "Figure":
+    """Draw cumulative regret per agent, mean and 95% band over trials.
+
+    Args:
+        store: The run.
+        found: Its summaries.
+        new: What makes the figure: `pyplot.figure` for one that notebooks show.
+    """
     from matplotlib.figure import Figure  # noqa: PLC0415 (heavy)
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 (heavy)
 
     experiment = store.experiment
     rows, columns = list(experiment.problems), list(experiment.networks)
     style = style_of(store)
     names = [_plain(name) for name in experiment.policies]
     wide = max(4.2, 3.3 * len(columns), _inches(names, min(len(names), 2)))
-    figure = Figure(figsize=(wide, 3.0 * len(rows) + 1.1), dpi=150, layout="constrained")
+    size = (wide, 3.0 * len(rows) + 1.1)
+    figure = (new or Figure)(figsize=size, dpi=150, layout="constrained")
     logarithmic = _is_wide(found)
     axes = figure.subplots(
         len(rows), len(columns), squeeze=False, sharey="row" if logarithmic else False
@@ -98,6 +108,8 @@ def regret_figure(store: Store, found: list[Summary]) -> "Figure":
             else:
                 axis.set_ylim(bottom=0)
             axis.set_xlim(0, experiment.rounds)
+            axis.xaxis.set_major_locator(MaxNLocator(_most_ticks(experiment.rounds), integer=True))
+            axis.xaxis.set_major_formatter("{x:,.0f}")
             if row == 0:
                 axis.set_title(_plain(network))
             if row == len(rows) - 1:
@@ -114,6 +126,11 @@ def regret_figure(store: Store, found: list[Summary]) -> "Figure":
         frameon=False,
     )
     return figure
+
+
+def _most_ticks(rounds: int) -> int:
+    """Return into how many parts ticks may cut an axis of rounds, so that no labels touch."""
+    return max(1, min(6, int(_AXIS / (_DIGIT * len(f"{rounds:,}") + _BETWEEN))))
 
 
 def _plain(name: str) -> str:

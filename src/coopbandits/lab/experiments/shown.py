@@ -11,6 +11,9 @@ from coopbandits.lab.experiments.trial import Record
 from coopbandits.lab.terminal import console, show_table
 from coopbandits.plain_text import visible
 
+# So many columns the whole bar takes with names, and without them.
+_WIDE, _NARROW = 120, 60
+
 
 @contextmanager
 def bars(title: str) -> Iterator[Progress]:
@@ -18,16 +21,18 @@ def bars(title: str) -> Iterator[Progress]:
     from rich import progress  # noqa: PLC0415 (heavy)
 
     screen = console(stderr=True)
-    columns = (
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TextColumn("trials"),
-        progress.TimeElapsedColumn(),
-        progress.TextColumn("left"),
-        progress.TimeRemainingColumn(),
-        progress.TextColumn("{task.fields[last]}", markup=False),
-    )
+    named = progress.TextColumn("{task.description}", markup=False)
+    bar_itself = progress.BarColumn(bar_width=20 if screen.width < _WIDE else 40)
+    counted = (progress.MofNCompleteColumn(), progress.TextColumn("trials"))
+    left = (progress.TimeRemainingColumn(), progress.TextColumn("left"))
+    last_one = progress.TextColumn("{task.fields[last]}", markup=False)
+    columns: tuple[progress.ProgressColumn, ...]
+    if screen.width >= _WIDE:
+        columns = (named, bar_itself, *counted, progress.TimeElapsedColumn(), *left, last_one)
+    elif screen.width >= _NARROW:
+        columns = (bar_itself, *counted, progress.TimeElapsedColumn(), *left)
+    else:  # what is squeezed to nothing says nothing
+        columns = (*counted, *left)
     with progress.Progress(*columns, console=screen, disable=not screen.is_terminal) as shown:
         bar = shown.add_task(visible(title), total=None, last="")
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,11 @@ from coopbandits.lab.experiments.record_file import Identity, packed, unpacked
 from coopbandits.lab.experiments.trial import Record
 from coopbandits.lab.experiments.whole_files import locked, undisturbed, write_whole
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from coopbandits.frames import DataFrame
+
 FORMAT = 2
 # Records of format 1 do not say whose they are; they are read, and not gone on with.
 _READ = (1, FORMAT)
@@ -58,6 +63,30 @@ class Store:
         self.folder = Path(folder)
         self.experiment = experiment
         self.changed: tuple[Task, ...] = ()
+
+    def __repr__(self) -> str:
+        done, expected = len(self.done()), len(self.experiment.tasks)
+        return f"Store({str(self.folder)!r}: {self.experiment.name}, {done} of {expected} trials)"
+
+    def to_frame(self, table: str = "finals") -> "DataFrame":
+        """Return what is kept as a pandas dataframe, with what was run in each row.
+
+        Args:
+            table: "finals", one of each trial a row; "curves", a recorded round of each trial;
+                "worth", learnt K_z against the truth; or "timings".
+        """
+        from coopbandits.lab.experiments.tables import frame_of  # noqa: PLC0415 (reads stores)
+
+        return frame_of(self, table)
+
+    def plot(self) -> "Figure":
+        """Draw regret of every policy, a panel for each problem and network, as a pyplot figure."""
+        from matplotlib import pyplot  # noqa: PLC0415 (heavy)
+
+        from coopbandits.lab.experiments.figures import regret_figure  # noqa: PLC0415 (of stores)
+        from coopbandits.lab.experiments.summary import summaries  # noqa: PLC0415 (of stores)
+
+        return regret_figure(self, summaries(self), pyplot.figure)
 
     @classmethod
     @contextmanager

@@ -1,17 +1,24 @@
 """What did a run find? Means over trials with 95% intervals, and differences paired by seed."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
 from coopbandits.comparison import Mean, mean_of
+from coopbandits.frames import frame
 from coopbandits.lab.experiments.experiment import Cell
 from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.trial import Record
+from coopbandits.plots import draw_curve, finish, regret_axes
+
+if TYPE_CHECKING:
+    from coopbandits.frames import DataFrame
+    from coopbandits.plots import Axes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Summary:
     """One cell over its trials.
 
@@ -47,6 +54,44 @@ class Summary:
     milliseconds: float
     worth: Array
     records: list[Record]
+
+    def __repr__(self) -> str:
+        trials = f"{self.trials} trial{'s' * (self.trials != 1)}"
+        return (
+            f"Summary({self.cell.policy!r} on {self.cell.problem!r}, {self.cell.network!r}: "
+            f"regret {self.final} per agent after {self.rounds[-1]} rounds, {trials})"
+        )
+
+    def to_frame(self) -> "DataFrame":
+        """Return the curve as a pandas dataframe, a recorded round a row."""
+        cell = self.cell
+        return frame(
+            {
+                "problem": cell.problem,
+                "network": cell.network,
+                "policy": cell.policy,
+                "round": self.rounds,
+                "regret": self.regret,
+                "half": self.half,
+                "difference": self.difference,
+                "difference_half": self.difference_half,
+            }
+        )
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the curve: the mean over trials, and its 95% interval as a band.
+
+        Args:
+            ax: matplotlib axes to draw on, such as another summary's; new ones, if not given.
+        """
+        axes = regret_axes(ax)
+        low, high = self.regret - self.half, self.regret + self.half
+        draw_curve(axes, self.regret, low, high, self.cell.policy, rounds=self.rounds)
+        trials = (
+            "1 trial" if self.trials == 1 else f"bands: 95% intervals over {self.trials} trials"
+        )
+        finish(axes, note=f"{self.cell.problem}, {self.cell.network}; {trials}")
+        return axes
 
 
 def summaries(store: Store) -> list[Summary]:

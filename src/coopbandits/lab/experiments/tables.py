@@ -3,33 +3,58 @@
 import csv
 from collections.abc import Iterator
 from io import BytesIO, StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coopbandits.arrays import as_choice
+from coopbandits.frames import frame
 from coopbandits.lab.experiments.experiment import Task
 from coopbandits.lab.experiments.store import Store
 from coopbandits.lab.experiments.trial import Record
 from coopbandits.lab.experiments.whole_files import write_whole
 from coopbandits.plain_text import visible_cell
 
+if TYPE_CHECKING:
+    from coopbandits.frames import DataFrame
+
 Columns = dict[str, Any]
 
 
 def write_tables(store: Store) -> None:
     """Write curves, finals and worth of all trials that are kept, and what they took."""
-    tasks = sorted(store.done(), key=_order(store))
-    records = [(task, store.record(task)) for task in tasks]
-    for name, table in {
-        "curves": _joined(_curves(store, task, record) for task, record in records),
-        "finals": _joined(_finals(store, task, record) for task, record in records),
-        "worth": _joined(_worth(store, t, record) for t, record in records if len(record.worth)),
-    }.items():
+    records = _records(store)
+    for name in ("curves", "finals", "worth"):
+        table = _table(store, name, records)
         if table:
             write_whole(store.folder / f"{name}.parquet", parquet(table))
             write_whole(store.folder / f"{name}.csv", csv_text(table).encode())
-    timings = _joined(_timings(store, task, record) for task, record in records)
-    write_whole(store.folder / "timings.csv", csv_text(timings).encode())
+    timings = csv_text(_table(store, "timings", records)).encode()
+    write_whole(store.folder / "timings.csv", timings)
+
+
+def frame_of(store: Store, table: str) -> "DataFrame":
+    """Return one of the tables of a run as a pandas dataframe.
+
+    Args:
+        store: The run; it need not be finished.
+        table: "curves", "finals", "worth" or "timings".
+    """
+    name = as_choice(table, "table", tuple(_ROWS))
+    return frame(_table(store, name, _records(store)))
+
+
+def _records(store: Store) -> list[tuple[Task, Record]]:
+    """Read all trials that are kept, in order."""
+    return [(task, store.record(task)) for task in sorted(store.done(), key=_order(store))]
+
+
+def _table(store: Store, name: str, records: list[tuple[Task, Record]]) -> Columns:
+    return _joined(
+        _ROWS[name](store, task, record)
+        for task, record in records
+        if name != "worth" or len(record.worth)
+    )
 
 
 def _order(store: Store) -> Any:
@@ -90,6 +115,9 @@ def _timings(store: Store, task: Task, record: Record) -> Columns:
         "seconds": np.array([record.seconds]),
         "milliseconds_per_decision": np.array([1e3 * record.seconds / decisions]),
     }
+
+
+_ROWS = {"curves": _curves, "finals": _finals, "worth": _worth, "timings": _timings}
 
 
 def _joined(tables: Iterator[Columns]) -> Columns:

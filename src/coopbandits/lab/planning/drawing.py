@@ -1,7 +1,7 @@
 """What does each γ cost and promise, at a glance? The picture of an `Inspection`.
 
-Left the network, its agents coloured by the cliques that Coop-KernelUCB would play with; right the
-factors of the bounds and the messages per round against γ.
+Left the network, its agents coloured by the cliques that Coop-KernelUCB would play with; above 100
+agents the cliques alone. Right the factors of the bounds and the messages per round against γ.
 """
 
 from pathlib import Path
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from coopbandits.arrays import as_count
 from coopbandits.errors import ParameterError
-from coopbandits.lab.planning.network_picture import draw_network
+from coopbandits.lab.planning.network_picture import MOST_DRAWN, draw_network
 from coopbandits.lab.planning.planner import Inspection, counted
+from coopbandits.lab.planning.quotient_picture import draw_quotient
+from coopbandits.palette import COLOURS, FAINT, QUIET
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,10 +20,10 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".svg", ".pdf")
 # Coop is a wide line and Dist a narrow one with open squares, so that both show where they agree
 LINES: dict[str, dict[str, Any]] = {
-    "coop": {"label": "Coop", "color": "#0072B2", "marker": "o", "lw": 3.5, "ms": 6},
+    "coop": {"label": "Coop", "color": COLOURS[0], "marker": "o", "lw": 3.5, "ms": 6},
     "dist": {
         "label": "Dist (one task for all)",
-        "color": "#D55E00",
+        "color": COLOURS[1],
         "marker": "s",
         "lw": 1.3,
         "ms": 9,
@@ -29,14 +31,16 @@ LINES: dict[str, dict[str, Any]] = {
     },
     "eager": {
         "label": "Eager (conjecture)",
-        "color": "#009E73",
+        "color": COLOURS[2],
         "marker": "^",
         "lw": 1.8,
         "ms": 5,
         "ls": "--",
     },
 }
-QUIET = "#555555"
+
+# So many values of γ have their number below an axis.
+_NAMED = 20
 
 
 def planner_figure(
@@ -70,9 +74,21 @@ def planner_figure(
     figure = Figure(figsize=(11.5, 6.2), dpi=150, layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=[1.25, 1.0], wspace=0.06, hspace=0.08)
     left = figure.add_subplot(grid[:, 0])
-    notes = draw_network(left, inspection.network, cover.labels)
+    draw = draw_network if len(inspection.network) <= MOST_DRAWN else draw_quotient
+    notes = draw(left, inspection.network, cover.labels)
     heading = f"At γ = {gamma} the agents form {counted(len(cover.cliques), 'clique')}"
-    left.set_title("\n".join([heading, "; ".join(notes)] if notes else [heading]), fontsize=10)
+    left.set_title(heading, fontsize=10, pad=8 + 11 * len(notes))
+    left.annotate(
+        "\n".join(notes),
+        (0.5, 1.0),
+        xycoords="axes fraction",
+        xytext=(0, 4),
+        fontsize=8,
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        color=QUIET,
+    )
     above = figure.add_subplot(grid[0, 1])
     _draw_factors(above, inspection)
     _draw_messages(figure.add_subplot(grid[1, 1], sharex=above), inspection)
@@ -133,7 +149,7 @@ def _draw_messages(axis: Any, inspection: Inspection) -> None:
     sent = {name: [getattr(row, name).messages for row in inspection.rows] for name in LINES}
     together = len({tuple(counts) for counts in sent.values()}) == 1
     if together:
-        axis.plot(ttls, sent["coop"], color="#333333", marker="o", lw=1.8, ms=5)
+        axis.plot(ttls, sent["coop"], color=QUIET, marker="o", lw=1.8, ms=5)
     else:
         for name, style in LINES.items():
             axis.plot(ttls, sent[name], **style)
@@ -166,11 +182,17 @@ def _draw_messages(axis: Any, inspection: Inspection) -> None:
 
 def _finish(axis: Any, inspection: Inspection) -> None:
     ttls = [row.ttl for row in inspection.rows]
-    axis.set_xticks(ttls)
+    # each γ has a tick; of many that lie close, only some are named
+    least = max(1.0, (ttls[-1] - ttls[0]) / _NAMED)
+    names: list[int] = []
+    for ttl in reversed(ttls):
+        if not names or names[-1] - ttl >= least:
+            names.append(ttl)
+    axis.set_xticks(ttls, labels=[str(ttl) if ttl in names else "" for ttl in ttls])
     room = max(0.05 * (ttls[-1] - ttls[0]), 0.1)
     axis.set_xlim(ttls[0] - room, ttls[-1] + room)
     if inspection.paper_ttl in ttls:
-        axis.axvline(inspection.paper_ttl, color="#999999", lw=6, alpha=0.25, zorder=0)
+        axis.axvline(inspection.paper_ttl, color=FAINT, lw=6, alpha=0.25, zorder=0)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(axis="y", alpha=0.25)
 

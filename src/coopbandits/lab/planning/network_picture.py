@@ -1,18 +1,16 @@
-"""How does a network look, with its agents in groups? Positions, colours and strokes."""
+"""How does a small network look, with its agents in groups? Positions, colours and strokes."""
 
 from typing import Any
 
 import numpy as np
 
 from coopbandits.arrays import Array, IntArray
+from coopbandits.lab.group_colours import group_colours
 from coopbandits.network import Network
+from coopbandits.palette import FAINT, GROUPS, QUIET
 
-MOST_DRAWN = 400
-"""Of a larger network so many agents are drawn, chosen at random."""
-MOST_BANDS = 150
-"""Up to so many agents, a band joins each to its group's middle."""
-# Okabe and Ito's, which the colour-blind can tell apart; black and white are kept for other things
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+MOST_DRAWN = 100
+"""Of a larger network no dots are drawn: `quotient_picture.py` draws its groups."""
 
 
 def draw_network(axis: Any, network: Network, labels: IntArray) -> list[str]:
@@ -27,82 +25,50 @@ def draw_network(axis: Any, network: Network, labels: IntArray) -> list[str]:
     """
     from matplotlib.collections import LineCollection  # noqa: PLC0415 (core starts without it)
 
-    drawn = _sample(len(network))
-    at = _layout(network, drawn)
-    inside = network.arcs.within(drawn).either_way()
-    pairs = np.column_stack([inside.rows, inside.agents])
-    pairs = pairs[inside.rows < inside.agents]
+    at = positions(network)
+    joined = network.arcs.either_way()
+    pairs = np.column_stack([joined.rows, joined.agents])
+    pairs = pairs[joined.rows < joined.agents]
     alpha = float(np.clip(12 / np.sqrt(len(pairs) + 1), 0.15, 0.8))
     axis.add_collection(
-        LineCollection(at[pairs].tolist(), colors="#808080", linewidths=0.7, alpha=alpha, zorder=1)
+        LineCollection(at[pairs].tolist(), colors=FAINT, linewidths=0.7, alpha=alpha, zorder=1)
     )
-    members, colours = np.bincount(labels), _colours(network, labels)
-    size = float(np.clip(6000 / len(drawn), 14, 130))
-    for group in np.unique(labels[drawn]).tolist():
-        mine = at[labels[drawn] == group]
+    members = np.bincount(labels)
+    colours = group_colours(labels, pairs.tolist())
+    size = float(np.clip(6000 / len(network), 14, 130))
+    for group in np.unique(labels).tolist():
+        mine = at[labels == group]
         alone = members[group] == 1
-        colour = "white" if alone else colours[group]
-        if not alone and len(drawn) <= MOST_BANDS:
+        colour = "white" if alone else GROUPS[colours[group]]
+        if not alone:
             bands = [[place.tolist(), mine.mean(axis=0).tolist()] for place in mine]
             axis.add_collection(
                 LineCollection(bands, colors=colour, lw=6, alpha=0.3, zorder=2, capstyle="round")
             )
-        edge = "#555555" if alone else "white"
+        edge = QUIET if alone else "white"
         axis.scatter(*mine.T, s=size, color=colour, edgecolors=edge, linewidths=0.8, zorder=3)
     axis.set_aspect("equal", adjustable="datalim")
     axis.margins(0.06)
     axis.axis("off")
 
     singles = int((members == 1).sum())
-    notes = ["colours repeat"] if len(members) - singles > len(PALETTE) else []
+    notes = ["colours repeat"] if len(members) - singles > len(GROUPS) else []
     notes += [f"white: {singles:,} alone"] if singles else []
-    if len(drawn) < len(network):
-        notes.append(f"{len(drawn)} of {len(network):,} agents drawn, chosen at random")
     return notes
 
 
-def _sample(agents: int) -> IntArray:
-    if agents <= MOST_DRAWN:
-        return np.arange(agents)
-    return np.sort(np.random.default_rng(0).choice(agents, MOST_DRAWN, replace=False))
-
-
-def _colours(network: Network, labels: IntArray) -> dict[int, str]:
-    """Give each group a colour that groups it touches do not have, as far as there are enough."""
-    touching: dict[int, set[int]] = {}
-    ends = labels[network.arcs.rows], labels[network.arcs.agents]
-    for i, j in np.unique(np.column_stack(ends), axis=0).tolist():
-        if i != j:
-            touching.setdefault(i, set()).add(j)
-            touching.setdefault(j, set()).add(i)
-    sizes = np.bincount(labels)
-    worn: dict[int, int] = {}
-    used = np.zeros(len(PALETTE))
-    for group in np.argsort(-sizes, kind="stable").tolist():
-        clashes = np.zeros(len(PALETTE))
-        for other in touching.get(group, ()):
-            if other in worn and sizes[other] > 1:
-                clashes[worn[other]] += 1
-        # of the colours that clash least the one least used
-        worn[group] = int(np.lexsort((used, clashes))[0])
-        used[worn[group]] += sizes[group] > 1
-    return {group: PALETTE[colour] for group, colour in worn.items()}
-
-
-def _layout(network: Network, drawn: IntArray) -> Array:
-    """Place agents so that distances on paper are those in the network: (n, 2).
+def positions(network: Network) -> Array:
+    """Place agents so that distances on paper are those in the network: (V, 2).
 
     Each component is placed on its own, its long side across, and the components side by side in
     rows, the largest first.
     """
-    at = np.zeros((len(drawn), 2))
+    at = np.zeros((len(network), 2))
     # in a directed network, the shorter of both ways
-    apart = network.distances_from(drawn.tolist())[:, drawn]
-    apart = np.minimum(apart, apart.T)
-    parts = [np.flatnonzero(np.isin(drawn, part)) for part in network.components]
-    parts = sorted((part for part in parts if len(part)), key=len, reverse=True)
+    apart = np.minimum(network.distances, network.distances.T)
+    parts = sorted(map(np.array, network.components), key=len, reverse=True)
     x = y = tall = 0.0
-    width = 1.3 * np.sqrt(len(drawn))
+    width = 1.3 * np.sqrt(len(network))
     for part in parts:
         side = np.sqrt(len(part))
         if x > 0 and x + side > width:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from coopbandits.palette import GROUPS
+
 LIGHT, DARK = "#ffffff", "#1a1d23"
 """The grounds that charts stand on; report.css has the same."""
 _CONTRAST = 3.0  # WCAG 2.1 asks for it of what is drawn
@@ -44,11 +46,12 @@ def policy_looks(style: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]
 
 
 def colour_rules(looks: Iterable[Mapping[str, str]]) -> str:
-    """Write the policies' colours as CSS; paper is always light."""
+    """Write the colours of policies and of groups as CSS; paper is always light."""
     made = list(looks)
     rules = {
         mode: "".join(f"--p{place}:{look[mode]};" for place, look in enumerate(made))
-        for mode in ("light", "dark")
+        + "".join(f"--g{place}:{legible(one, ground)};" for place, one in enumerate(GROUPS))
+        for mode, ground in (("light", LIGHT), ("dark", DARK))
     }
     return (
         f":root{{{rules['light']}}}\n"

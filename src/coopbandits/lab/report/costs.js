@@ -22,15 +22,17 @@ function drawCosts(host, series) {
 function scatter(wide, series, key, title) {
   const width = Math.max(220, wide), height = Math.round(Math.min(300, width * 0.78));
   const frame = { left: 46, right: width - 12, top: 26, bottom: height - 26 };
+  const means = series.map(({ final: [value] }) => value), most = Math.max(1e-9, ...means);
+  const ends = Math.max(...series.map(({ final: [value, half] }) => value + (half || 0)));
+  const y = linear(Math.min(0, ...means), Math.min(ends, 1.5 * most) * 1.05, frame.bottom, frame.top, 4);
+  frame.left = gutter(y);
   const costs = series.map((one) => one[key]).filter((value) => value > 0);
   const none = costs.length < series.length;
   const start = frame.left + (none ? 44 : 0);
   const low = costs.length ? Math.min(...costs) / 1.5 : 1, high = costs.length ? Math.max(...costs) * 1.5 : 10;
   const x = logarithmic(low, high, start + (none ? 14 : 0), frame.right, Math.max(2, Math.floor((frame.right - start) / 58)));
-  if (!costs.length) x.ticks = [];
-  const means = series.map(({ final: [value] }) => value), most = Math.max(1e-9, ...means);
-  const ends = Math.max(...series.map(({ final: [value, half] }) => value + (half || 0)));
-  const y = linear(Math.min(0, ...means), Math.min(ends, 1.5 * most) * 1.05, frame.bottom, frame.top, 4);
+  // a label must not reach into the place of those that cost nothing
+  x.ticks = costs.length ? x.ticks.filter((tick) => !none || x(tick) - labelWidth(x.text(tick)) / 2 >= start) : [];
   const clip = (place) => Math.max(frame.top, Math.min(frame.bottom, place));
   const svg = draw("svg", {
     viewBox: `0 0 ${width} ${height}`, height, role: "img",
@@ -39,7 +41,7 @@ function scatter(wide, series, key, title) {
   }, axes({ x, y }, frame, "", "Regret per agent"));
   if (none) {
     svg.append(
-      draw("text", { x: frame.left + 22, y: frame.bottom + 18, "text-anchor": "middle" }, "none"),
+      draw("text", { x: frame.left + 22, y: frame.bottom + 18, "text-anchor": "middle", class: "tick" }, "none"),
       draw("line", { class: "cross", x1: start, x2: start, y1: frame.top, y2: frame.bottom }),
     );
   }

@@ -9,8 +9,6 @@ const COLUMNS = [
   { key: "messages", name: "messages a round", of: (one) => one.messages },
   { key: "bytes", name: "bytes a round", of: (one) => one.bytes },
   { key: "milliseconds", name: "ms a decision", of: (one) => one.milliseconds },
-  { key: "engine", name: "engine", of: (one) => one.engine },
-  { key: "trials", name: "trials", of: (one) => one.trials },
 ];
 
 /** sorting: { key, down } or null for the experiment's order. */
@@ -24,15 +22,15 @@ function drawFinals(host, panel, hidden, sorting, onSort) {
   }, make("button", { type: "button", "data-key": column.key, onclick: () => onSort(column.key) },
     column.key === "difference" ? `minus ${nameOf(panel.baseline)}` : column.key === "ratio" ? `ratio to ${nameOf(panel.baseline)}` : column.name)));
   const body = rows.map((one) => make("tr", { class: hidden.has(one.policy) ? "off" : null, "data-policy": one.policy, tint: one.policy },
-    make("th", { scope: "row" }, make("span", {}, swatch(one.policy), make("span", {}, nameOf(one.policy)))),
+    make("th", { scope: "row" }, make("span", {}, swatch(one.policy), make("span", {}, nameOf(one.policy), make("i", {}, how(one))))),
     ...COLUMNS.slice(1).map((column) => cell(column, one))));
   host.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body)));
+  showWhatIsBeyond(host);
 
   function cell(column, one) {
     if (column.paired && one.policy === panel.baseline) return make("td", {}, make("span", { class: "pm" }, "baseline"));
     if (column.key === "regret") return regret(one);
     if (column.key === "difference") return make("td", {}, ...parted(one.finalDifference));
-    if (column.key === "engine") return make("td", {}, one.engine || "–");
     if (column.key === "ratio" || column.key === "slope") return make("td", {}, known(column.of(one)) ? grouped(column.of(one), 2) : "–");
     return make("td", {}, amount(column.of(one)));
   }
@@ -42,6 +40,22 @@ function drawFinals(host, panel, hidden, sorting, onSort) {
     bar.style.width = `${most > 0 ? Math.max(0, (100 * one.final[0]) / most) : 0}%`;
     return make("td", { class: one.final[0] === least && rows.length > 1 ? "best" : null }, ...parted(one.final), bar);
   }
+}
+
+/** What computed the decisions of a row, and how often it was played. */
+function how(one) {
+  return [one.engine, counted(one.trials, "trial", "trials")].filter(Boolean).join(", ");
+}
+
+/** Say that a table goes on to the right, for as long as it does. */
+function showWhatIsBeyond(host) {
+  const look = () => host.parentElement.classList.toggle("beyond", host.scrollLeft + host.clientWidth < host.scrollWidth - 1);
+  if (!host.watched) {
+    host.watched = new ResizeObserver(look);
+    host.watched.observe(host);
+    host.addEventListener("scroll", look, { passive: true });
+  }
+  look();
 }
 
 function parted([value, half]) {

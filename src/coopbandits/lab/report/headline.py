@@ -19,6 +19,7 @@ class Finding:
         ratio: Regret by that of the baseline.
         sentence: For people.
         brief: The same in a few words.
+        sure: Whether the interval of the difference is on one side of 0; so where there is none.
     """
 
     cell: Cell
@@ -26,6 +27,7 @@ class Finding:
     ratio: float
     sentence: str
     brief: str
+    sure: bool = True
 
 
 def finding(store: Store, here: list[Summary]) -> Finding:
@@ -54,7 +56,7 @@ def finding(store: Store, here: list[Summary]) -> Finding:
             f"{place}: no policy has less regret than {against}; the next, {name}, has {share} "
             f"(paired, {count}{sure})."
         )
-    return Finding(best.cell, against, best.ratio, sentence, f"{name}: {share}")
+    return Finding(best.cell, against, best.ratio, sentence, f"{name}: {share}", sure=not sure)
 
 
 def headline(findings: list[Finding], trials: list[int]) -> str:
@@ -70,16 +72,29 @@ def headline(findings: list[Finding], trials: list[int]) -> str:
     numbers = sorted({min(trials), max(trials)})
     count = " to ".join(map(str, numbers)) + (" trial" if numbers == [1] else " trials")
     sure = "" if max(trials) > 1 else ", so no intervals"
+    rivals = {f.against for f in compared}
+    baseline = rivals.pop() if len(rivals) == 1 else "the baseline"
+    better = sum(f.ratio < 1 for f in compared)
+    others = "other" if len(compared) == 3 else "others"
+    between = f"; on the {others} its share is between these" if len(compared) > 2 else ""
+    unsure = sum(not f.sure for f in compared)
+    doubt = f" On {unsure} of them the 95% interval of the difference includes 0." if unsure else ""
     return (
-        f"The best policy beside the baseline has {least.ratio:.2f} of that one's regret on "
-        f"{_named(least)} and {most.ratio:.2f} on {_named(most)}, the least and the most of "
-        f"{len(compared)} pairs of problem and network (paired, {count}{sure})."
+        f"On {_share(better, len(compared))} pairs of problem and network, a policy has less "
+        f"regret than {baseline} (paired, {count}{sure}). The best policy has {least.ratio:.2f} of "
+        f"its regret on {_named(least)}, and {most.ratio:.2f} of it on {_named(most)}{between}."
+        + doubt
     )
 
 
+def _share(some: int, pairs: int) -> str:
+    if some == pairs:
+        return f"each of {pairs}" if pairs > 2 else "both"
+    return f"{some or 'none'} of {pairs}"
+
+
 def _named(one: Finding) -> str:
-    cell = one.cell
-    return f"{cell.network}, {cell.problem} ({cell.policy} against {one.against})"
+    return f"{one.cell.network}, {one.cell.problem} ({one.cell.policy})"
 
 
 def _trials(count: int) -> str:

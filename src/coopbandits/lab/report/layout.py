@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from coopbandits.lab.group_colours import group_colours
+
 SIDE = 1000
 """Positions are whole numbers from 0 to this."""
 MOST_AGENTS = 1200
@@ -45,7 +47,17 @@ def drawing(name: str, facts: dict[str, Any], most_edges: int) -> dict[str, Any]
         "cliques": cliques,
         # an agent whose centre is not drawn has none on the page
         "centres": [places.get(facts["centres"][agent], -1) for agent in drawn],
+        "colours": {
+            name: _colours([facts[name][agent] for agent in drawn], edges)
+            for name in ("cliques", "centres")
+        },
     }
+
+
+def _colours(labels: list[int], edges: list[tuple[int, int]]) -> list[int]:
+    """Return the place of each agent's colour among those of groups."""
+    colours = group_colours(np.array(labels, dtype=np.int64), edges)
+    return [colours[label] for label in labels]
 
 
 def called(facts: dict[str, Any], agent: int) -> int | str:

@@ -12,6 +12,7 @@ const KEYS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown
 function lineChart(host, given) {
   const width = Math.max(240, host.clientWidth), height = Math.round(Math.min(400, Math.max(230, width * 0.56)));
   const frame = { left: 50, right: width - 14, top: 26, bottom: height - 40 };
+  frame.left = gutter(scalesOf(given, frame).y);
   const scales = scalesOf(given, frame);
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" });
   svg.append(axes(scales, frame, "round", given.label, given.zero));
@@ -104,17 +105,17 @@ function scalesOf(given, frame) {
 
 function axes({ x, y }, frame, under, beside, zero) {
   const group = draw("g", {});
-  for (const tick of y.ticks) {
+  for (const tick of apartTicks(y, () => 12, 4)) {
     const place = y(tick);
     group.append(
       draw("line", { class: zero && tick === 0 ? "zero" : "grid", x1: frame.left, x2: frame.right, y1: place, y2: place }),
-      draw("text", { x: frame.left - 8, y: place + 4, "text-anchor": "end" }, y.text(tick)),
+      draw("text", { x: frame.left - 8, y: place + 4, "text-anchor": "end", class: "tick" }, y.text(tick)),
     );
   }
-  for (const tick of x.ticks) {
+  for (const tick of apartTicks(x, (each) => labelWidth(x.text(each)), 8)) {
     group.append(
       draw("line", { class: "axis", x1: x(tick), x2: x(tick), y1: frame.bottom, y2: frame.bottom + 4 }),
-      draw("text", { x: x(tick), y: frame.bottom + 18, "text-anchor": "middle" }, x.text(tick)),
+      draw("text", { x: x(tick), y: frame.bottom + 18, "text-anchor": "middle", class: "tick" }, x.text(tick)),
     );
   }
   group.append(

@@ -17,7 +17,7 @@ function dressed(element, properties, children) {
     if (value === null || value === undefined) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "tint") element.style.setProperty("--c", `var(--p${value})`);
-    else if (name === "hue") element.style.setProperty("--h", value);
+    else if (name === "group") element.style.setProperty("--c", `var(--g${value})`);
     else element.setAttribute(name, value);
   }
   element.append(...children.filter((child) => child !== null));
@@ -93,6 +93,24 @@ function logarithmic(low, high, from, to, wanted) {
   const every = Math.ceil(ticks.length / (wanted + 1));
   const scale = (value) => from + ((Math.log10(value) - start) / span) * (to - from);
   return Object.assign(scale, { ticks: ticks.filter((_, place) => place % every === 0), text: (tick) => (tick < 1 && tick >= 1e-4 ? String(Number(tick.toPrecision(1))) : amount(tick)) });
+}
+
+const LETTER = 6.8; // pixels that a digit of an axis takes
+
+const labelWidth = (text) => LETTER * text.length;
+
+/** How much room the labels of a vertical axis take beside it. */
+const gutter = (y) => 14 + Math.max(20, ...y.ticks.map((tick) => labelWidth(y.text(tick))));
+
+/** Of ticks along a line every one, or every second, or third …, so that no labels touch. */
+function apartTicks(scale, sizeOf, gap) {
+  for (let every = 1; every < scale.ticks.length; every += 1) {
+    const kept = scale.ticks.filter((_, place) => place % every === 0);
+    const clear = kept.every((tick, i) => i === 0 ||
+      Math.abs(scale(tick) - scale(kept[i - 1])) >= (sizeOf(tick) + sizeOf(kept[i - 1])) / 2 + gap);
+    if (clear) return kept;
+  }
+  return scale.ticks.slice(0, 1);
 }
 
 /** A path through points; a gap where one is null. */

@@ -9,8 +9,7 @@ function drawNetwork(host, network, grouping) {
   const labels = grouping === "cliques" ? network.cliques : network.centres;
   const sizes = new Map();
   labels.forEach((label) => sizes.set(label, (sizes.get(label) || 0) + 1));
-  // neighbouring labels get far-off hues
-  const hues = new Map([...sizes.keys()].sort((a, b) => sizes.get(b) - sizes.get(a) || a - b).map((label, i) => [label, Math.round((i * 137.508 + 205) % 360)]));
+  const colours = new Map(labels.map((label, agent) => [label, network.colours[grouping][agent]]));
   const faint = [], ties = new Map();
   const tie = (label, u, v) => ties.set(label, `${ties.get(label) || ""}${pathOf([at(u), at(v)])}`);
   for (let place = 0; place < network.shown.length; place += 2) {
@@ -22,12 +21,12 @@ function drawNetwork(host, network, grouping) {
   const svg = draw("svg", {
     viewBox: `0 0 ${SIDE + 2 * MARGIN} ${0.72 * SIDE + 2 * MARGIN}`, role: "img", "aria-label": networkText(network, grouping),
   }, draw("path", { class: "faint", d: faint.join("") }));
-  for (const [label, d] of ties) svg.append(draw("path", { class: "tie", d, hue: hues.get(label) }));
+  for (const [label, d] of ties) svg.append(draw("path", { class: "tie", d, group: colours.get(label) }));
   for (let agent = 0; agent < count; agent += 1) {
     const [cx, cy] = at(agent), centre = grouping === "centres" && labels[agent] === agent;
     const alone = sizes.get(labels[agent]) === 1 || labels[agent] < 0;
     const kind = [alone ? "alone" : "", centre ? "centre" : ""].join(" ").trim();
-    svg.append(draw("circle", { cx, cy, r: centre && !alone ? size * 1.5 : size, class: kind || null, hue: hues.get(labels[agent]) },
+    svg.append(draw("circle", { cx, cy, r: centre && !alone ? size * 1.5 : size, class: kind || null, group: colours.get(labels[agent]) },
       draw("title", {}, agentText(network, grouping, agent, sizes.get(labels[agent])))));
   }
   host.replaceChildren(svg);
