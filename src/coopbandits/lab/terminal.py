@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from coopbandits.lab.letters import printed
+from coopbandits.lab.letters import is_narrow, printed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -128,8 +128,12 @@ def show_words(lines: Sequence[str]) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Print a value as JSON; numbers that are none (NaN, infinity) are null."""
-    sys.stdout.write(json.dumps(_finite(value), indent=2, ensure_ascii=False) + "\n")
+    """Print a value as JSON; numbers that are none (NaN, infinity) are null.
+
+    Names stay what they are: letters that cannot be written are escaped, not spelt otherwise.
+    """
+    escape = is_narrow(sys.stdout)
+    sys.stdout.write(json.dumps(_finite(value), indent=2, ensure_ascii=escape) + "\n")
 
 
 def _finite(value: Any) -> Any:
