@@ -291,6 +291,21 @@ def test_help_and_errors_are_written_in_plain_letters(command):
     assert (done.stdout + done.stderr).isascii()
 
 
+def test_json_holds_the_same_whatever_letters_the_terminal_has(tmp_path):
+    (tmp_path / "γ.txt").write_text("0 1\n1 2\n")
+    shown = {
+        encoding: subprocess.run(
+            [sys.executable, "-m", "coopbandits.cli", "inspect", tmp_path / "γ.txt", "--json"],
+            capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": encoding},
+        ).stdout
+        for encoding in ("utf-8", "ascii")
+    }  # fmt: skip
+    assert shown["ascii"].isascii()
+    assert not shown["utf-8"].isascii()
+    held = [json.loads(text.decode(encoding)) for encoding, text in shown.items()]
+    assert held[0] == held[1]
+
+
 def test_in_forty_columns_rows_are_laid_out_as_lines(file, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "40")
     assert cli.main(["run", str(file), "trials=2", "--out", str(tmp_path / "run"), *ONE]) == 0

@@ -28,9 +28,13 @@ def written(text: str, encoding: str) -> str:
 def make_printable(*streams: TextIO | Any) -> None:
     """Let streams write any text, whatever their encoding."""
     for stream in streams:
-        narrow = not str(getattr(stream, "encoding", "utf-8")).lower().startswith("utf")
-        if narrow and hasattr(stream, "reconfigure"):
+        if is_narrow(stream) and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=_ERRORS)
+
+
+def is_narrow(stream: TextIO | Any) -> bool:
+    """Tell whether there are letters that a stream cannot write."""
+    return not str(getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
 def printed(text: str) -> str:

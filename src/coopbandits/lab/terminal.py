@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from coopbandits.lab.letters import printed
+from coopbandits.lab.letters import is_narrow, printed
 from coopbandits.plain_text import visible, visible_lines
 
 if TYPE_CHECKING:
@@ -130,8 +130,12 @@ def show_words(lines: Sequence[str]) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Print a value as JSON; numbers that are none (NaN, infinity) are null."""
-    text = json.dumps(_finite(value), indent=2, ensure_ascii=False)
+    """Print a value as JSON; numbers that are none (NaN, infinity) are null.
+
+    Names stay what they are: letters that cannot be written, or that a terminal would obey, are
+    escaped, not spelt otherwise.
+    """
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=is_narrow(sys.stdout))
     sys.stdout.write("\n".join(_escaped(line) for line in text.split("\n")) + "\n")
 
 

@@ -108,7 +108,8 @@ def regret_figure(
             else:
                 axis.set_ylim(bottom=0)
             axis.set_xlim(0, experiment.rounds)
-            axis.xaxis.set_major_locator(MaxNLocator(_most_ticks(experiment.rounds), integer=True))
+            parts = _most_ticks(experiment.rounds)
+            axis.xaxis.set_major_locator(MaxNLocator(parts, steps=[1, 2, 5, 10], integer=True))
             axis.xaxis.set_major_formatter("{x:,.0f}")
             if row == 0:
                 axis.set_title(_plain(network))
