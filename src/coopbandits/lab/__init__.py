@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from coopbandits.lab.experiments.runner import run_experiment
     from coopbandits.lab.experiments.store import Store, read_store
     from coopbandits.lab.experiments.summary import Summary, summaries
+    from coopbandits.lab.logs.columns import Columns, Feature
     from coopbandits.lab.logs.exports import to_obp, to_vw, write_vw
     from coopbandits.lab.logs.fit import Fit, compare_kernels, fit_kernel
-    from coopbandits.lab.logs.log import Log, Logged, append_log, read_log, write_log
+    from coopbandits.lab.logs.log import Log, Logged
+    from coopbandits.lab.logs.log_files import append_log, read_log, read_table, write_log
     from coopbandits.lab.logs.off_policy import Value, evaluate_policy, importance_weights
     from coopbandits.lab.logs.replay import Replay, replay_policy
     from coopbandits.lab.logs.simulated import logged
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
 
 __all__ = [
+    "Columns",
     "Experiment",
+    "Feature",
     "Fit",
     "Inspection",
     "Log",
@@ -60,6 +64,7 @@ __all__ = [
     "read_experiment",
     "read_log",
     "read_store",
+    "read_table",
     "replay_policy",
     "routellm",
     "run_experiment",
@@ -75,7 +80,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Columns": "logs.columns",
     "Experiment": "experiments.experiment",
+    "Feature": "logs.columns",
     "Fit": "logs.fit",
     "Inspection": "planning.planner",
     "Log": "logs.log",
@@ -87,7 +94,7 @@ _HOMES = {
     "Summary": "experiments.summary",
     "TtlRow": "planning.planner",
     "Value": "logs.off_policy",
-    "append_log": "logs.log",
+    "append_log": "logs.log_files",
     "bound_figure": "bounds",
     "compare_kernels": "logs.fit",
     "evaluate_policy": "logs.off_policy",
@@ -102,8 +109,9 @@ _HOMES = {
     "parallel_env": "pettingzoo_env",
     "planner_figure": "planning.drawing",
     "read_experiment": "experiments.experiment",
-    "read_log": "logs.log",
+    "read_log": "logs.log_files",
     "read_store": "experiments.store",
+    "read_table": "logs.log_files",
     "replay_policy": "logs.replay",
     "routellm": "datasets.routellm",
     "run_experiment": "experiments.runner",
@@ -113,7 +121,7 @@ _HOMES = {
     "to_obp": "logs.exports",
     "to_vw": "logs.exports",
     "trials": "experiments.processes",
-    "write_log": "logs.log",
+    "write_log": "logs.log_files",
     "write_report": "report",
     "write_vw": "logs.exports",
 }

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from coopbandits.lab.logs.fit import KERNELS, Fit, compare_kernels
-from coopbandits.lab.logs.log import read_log
+from coopbandits.lab.logs.log_files import read_log
 from coopbandits.lab.terminal import show_json, show_table, show_words
 
 

@@ -12,7 +12,8 @@ from coopbandits.errors import NetworkError, ParameterError
 from coopbandits.kernels import Scaled
 from coopbandits.lab.edge_lists import read_edges
 from coopbandits.lab.logs.fit import Fit, compare_kernels, fit_kernel
-from coopbandits.lab.logs.log import Log, read_log
+from coopbandits.lab.logs.log import Log
+from coopbandits.lab.logs.log_files import read_log
 from coopbandits.lab.logs.replay import Replay, replay_policy
 from coopbandits.lab.terminal import show_json, show_table, show_words
 from coopbandits.network import Network
