@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from coopbandits.lab.logs.off_policy import Value, evaluate_policy, importance_weights
     from coopbandits.lab.logs.replay import Replay, replay_policy
     from coopbandits.lab.logs.simulated import logged
+    from coopbandits.lab.logs.spans import fit_scaling
     from coopbandits.lab.networks import load_network
     from coopbandits.lab.pettingzoo_env import parallel_env
     from coopbandits.lab.planning.drawing import planner_figure
@@ -52,6 +53,7 @@ __all__ = [
     "compare_kernels",
     "evaluate_policy",
     "fit_kernel",
+    "fit_scaling",
     "importance_weights",
     "inspect_network",
     "lastfm",
@@ -99,6 +101,7 @@ _HOMES = {
     "compare_kernels": "logs.fit",
     "evaluate_policy": "logs.off_policy",
     "fit_kernel": "logs.fit",
+    "fit_scaling": "logs.spans",
     "importance_weights": "logs.off_policy",
     "inspect_network": "planning.planner",
     "lastfm": "datasets.lastfm",

@@ -10,6 +10,7 @@ from coopbandits.cli import main
 from coopbandits.errors import InputError, NetworkError, ParameterError
 from coopbandits.lab import Log, Logged, fit_kernel, logged, read_log, replay_policy, write_log
 from coopbandits.lab.commands import replay
+from coopbandits.lab.logs.configured import Fits, configured
 
 
 @pytest.fixture(scope="module")
@@ -57,20 +58,20 @@ def test_json_is_what_python_finds(path, edges, capsys):
 
 
 def test_every_named_policy_can_be_tried(path):
-    fits = replay._Fits(read_log(path), "rbf")
+    fits = Fits(read_log(path), "rbf")
     for name in policies.__all__:
-        policy, _ = replay.configured(name, fits, 1)
+        policy, _ = configured(name, fits, 1)
         assert isinstance(policy, cb.Policy)
 
 
 def test_policies_of_fixed_kernels_get_the_fitted_posterior(path, rng):
     log = read_log(path)
-    fits = replay._Fits(log, "rbf")
+    fits = Fits(log, "rbf")
     mine = [one for one in log.decisions if one.agent == 0]
     offered = rng.normal(size=(4, 2))
     for name, linear in [("LinUCB", True), ("OFUL", True), ("IGPUCB", False), ("GPUCB", False)]:
         fit = fits.of(linear=linear)
-        policy, centre = replay.configured(name, fits, 1)
+        policy, centre = configured(name, fits, 1)
         agent = policy.agent(0, cb.Network.path(3))
         for one in mine:
             agent.observe(one.contexts[one.action], one.reward - centre)

@@ -18,6 +18,7 @@ from coopbandits.policy import Policy
 from coopbandits.problems.problem import Problem
 from coopbandits.records import Logged
 from coopbandits.run import Run
+from coopbandits.scaling import Scaling
 
 __all__ = ["Log", "Logged", "as_log"]
 
@@ -260,6 +261,11 @@ class Log:
                 f"{self.decisions[0].round} … {self.decisions[-1].round}"
             )
         return replace(self, decisions=tuple(decisions))
+
+    def scaled(self, scaling: Scaling) -> "Log":
+        """Return the log with contexts in the units that a policy with this scaling computes in."""
+        moved = [replace(one, contexts=scaling.scaled(one.contexts)) for one in self.decisions]
+        return replace(self, decisions=tuple(moved), columns=None)
 
     def called(self, agent: int) -> str:
         """Return what messages to people call an agent: its name, or its number."""

@@ -25,6 +25,11 @@ def known_propensities(log: Log, *, uniform: bool) -> Array:
         uniform: Whether the user vouches that every offered action was as likely: 1/K.
     """
     as_flag(uniform, "uniform")
+    if log.sizes.max() == 1:
+        raise InputError(
+            "each decision of the log offers one action only, so that every policy does the same; "
+            "log all that was offered, or name the column of actions as action= (--action)"
+        )
     given = log.propensities
     if uniform:
         even = 1.0 / log.sizes
