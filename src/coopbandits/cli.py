@@ -104,7 +104,8 @@ def _logs(command: Command) -> None:
     """Add what reads logs."""
     fit = command("fit", "kernel, ridge and noise from a log, by marginal likelihood")
     replay = command("replay", "what would policies have earned on a log?")
-    for made in (fit, replay):
+    advise = command("advise", "which policy, kernel and γ suit a log, and can it tell?")
+    for made in (fit, replay, advise):
         made.add_argument("log", help="decisions, or a table: .csv, .parquet (docs/logs.md)")
         made.add_argument("--json", action="store_true", help="print JSON")
         _columns(made)
@@ -131,6 +132,22 @@ def _logs(command: Command) -> None:
     replay.add_argument(
         "--uniform", action="store_true", help="the log's actions were taken uniformly at random"
     )
+
+    advise.add_argument(
+        "--network", metavar="FILE", help="edges, or: complete (default: nobody hears anybody)"
+    )
+    advise.add_argument(
+        "--ttl", type=int, nargs="+", default=[1, 2], metavar="γ", help="to try (default: 1 2)"
+    )
+    advise.add_argument("--kernels", type=_list, metavar="A,B", help="to try (default: all)")
+    advise.add_argument(
+        "--most", type=int, default=1000, metavar="N", help="decisions of an agent (default: 1000)"
+    )
+    advise.add_argument("--seed", type=int, default=0, help="of the agents (default: 0)")
+    advise.add_argument(
+        "--uniform", action="store_true", help="the log's actions were taken uniformly at random"
+    )
+    advise.add_argument("--out", metavar="DIR", help="folder for policy.toml and started agents")
 
 
 def _columns(made: argparse.ArgumentParser) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from coopbandits.lab.experiments.runner import run_experiment
     from coopbandits.lab.experiments.store import Store, read_store
     from coopbandits.lab.experiments.summary import Summary, summaries
+    from coopbandits.lab.logs.advice import Advice, advise
+    from coopbandits.lab.logs.agent_folder import StoredAgents, read_agents, write_agents
     from coopbandits.lab.logs.columns import Columns, Feature
     from coopbandits.lab.logs.exports import to_obp, to_vw, write_vw
     from coopbandits.lab.logs.fit import Fit, compare_kernels, fit_kernel
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from coopbandits.lab.logs.replay import Replay, replay_policy
     from coopbandits.lab.logs.simulated import logged
     from coopbandits.lab.logs.spans import fit_scaling
+    from coopbandits.lab.logs.started import start_agents
     from coopbandits.lab.networks import load_network
     from coopbandits.lab.pettingzoo_env import parallel_env
     from coopbandits.lab.planning.drawing import planner_figure
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
 
 __all__ = [
+    "Advice",
     "Columns",
     "Experiment",
     "Feature",
@@ -45,9 +49,11 @@ __all__ = [
     "Replay",
     "SimilarityRow",
     "Store",
+    "StoredAgents",
     "Summary",
     "TtlRow",
     "Value",
+    "advise",
     "append_log",
     "bound_figure",
     "compare_kernels",
@@ -63,6 +69,7 @@ __all__ = [
     "paper_experiment",
     "parallel_env",
     "planner_figure",
+    "read_agents",
     "read_experiment",
     "read_log",
     "read_store",
@@ -72,16 +79,19 @@ __all__ = [
     "run_experiment",
     "similarity_figure",
     "similarity_table",
+    "start_agents",
     "summaries",
     "to_obp",
     "to_vw",
     "trials",
+    "write_agents",
     "write_log",
     "write_report",
     "write_vw",
 ]
 
 _HOMES = {
+    "Advice": "logs.advice",
     "Columns": "logs.columns",
     "Experiment": "experiments.experiment",
     "Feature": "logs.columns",
@@ -93,9 +103,11 @@ _HOMES = {
     "Replay": "logs.replay",
     "SimilarityRow": "similarity",
     "Store": "experiments.store",
+    "StoredAgents": "logs.agent_folder",
     "Summary": "experiments.summary",
     "TtlRow": "planning.planner",
     "Value": "logs.off_policy",
+    "advise": "logs.advice",
     "append_log": "logs.log_files",
     "bound_figure": "bounds",
     "compare_kernels": "logs.fit",
@@ -111,6 +123,7 @@ _HOMES = {
     "paper_experiment": "experiments.reproduce",
     "parallel_env": "pettingzoo_env",
     "planner_figure": "planning.drawing",
+    "read_agents": "logs.agent_folder",
     "read_experiment": "experiments.experiment",
     "read_log": "logs.log_files",
     "read_store": "experiments.store",
@@ -120,10 +133,12 @@ _HOMES = {
     "run_experiment": "experiments.runner",
     "similarity_figure": "similarity",
     "similarity_table": "similarity",
+    "start_agents": "logs.started",
     "summaries": "experiments.summary",
     "to_obp": "logs.exports",
     "to_vw": "logs.exports",
     "trials": "experiments.processes",
+    "write_agents": "logs.agent_folder",
     "write_log": "logs.log_files",
     "write_report": "report",
     "write_vw": "logs.exports",

@@ -246,6 +246,10 @@ class Log:
         """The fingerprints of the policies that decided, each once, as far as they are known."""
         return tuple(dict.fromkeys(one.policy for one in self.decisions if one.policy is not None))
 
+    def only(self, rows: IntArray) -> "Log":
+        """Return some decisions of the log, by their places in it."""
+        return replace(self, decisions=tuple(self.decisions[row] for row in rows.tolist()))
+
     def before(self, round_: int) -> "Log":
         """Return the part of the log before a round: to learn from."""
         return self._part([one for one in self.decisions if one.round < round_], round_)
@@ -264,7 +268,14 @@ class Log:
 
     def scaled(self, scaling: Scaling) -> "Log":
         """Return the log with contexts in the units that a policy with this scaling computes in."""
-        moved = [replace(one, contexts=scaling.scaled(one.contexts)) for one in self.decisions]
+        moved = [
+            replace(
+                one,
+                contexts=scaling.scaled(one.contexts),
+                propensity=None if one.propensities is not None else one.propensity,
+            )
+            for one in self.decisions
+        ]
         return replace(self, decisions=tuple(moved), columns=None)
 
     def called(self, agent: int) -> str:

@@ -28,5 +28,5 @@ def fit_scaling(log: Log) -> Scaling:
 def needs_scaling(log: Log) -> bool:
     """Tell whether some numbers of a log's contexts are far from size 1."""
     scaling = fit_scaling(log)
-    moved = (scaling.spread < 0.5) | (scaling.spread > 2) | (np.abs(scaling.shift) > 2)
+    moved = (scaling.spread < 0.2) | (scaling.spread > 5) | (np.abs(scaling.shift) > 5)
     return bool(moved.any())

@@ -1,0 +1,126 @@
+"""Which policies might suit a log? Each on its own, all alike, or K_z estimated, at several γ.
+
+All have the kernel, the ridge and the scaling that make the log's rewards likeliest, the log's own
+constant, and finite features, so that agents can run for ever.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coopbandits.arrays import as_choice
+from coopbandits.errors import ParameterError
+from coopbandits.features import Basis, Exact, reference
+from coopbandits.lab.logs.configured import constant_of
+from coopbandits.lab.logs.fit import KERNELS, Fit, fit_kernel
+from coopbandits.lab.logs.fit_words import HARDLY
+from coopbandits.lab.logs.log import Log
+from coopbandits.lab.logs.spans import fit_scaling, needs_scaling
+from coopbandits.network import Network
+from coopbandits.policies import EagerKernelUCB, KernelUCB
+from coopbandits.policy import Policy
+from coopbandits.scaling import Scaling
+from coopbandits.similarity import Evidence, Same
+
+# A kernel without finitely many features is looked at through so many contexts of the log.
+_REFERENCE, _SAMPLE = 40, 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A policy that might suit a log.
+
+    Attributes:
+        name: In words, such as "estimated, γ = 2".
+        policy: What it stands for, which takes contexts and rewards as they are.
+        cost: How much it needs: of equally good ones the one that needs least is taken.
+    """
+
+    name: str
+    policy: Policy
+    cost: int
+
+
+@dataclass(frozen=True, eq=False)
+class Suited:
+    """The kernel and the scaling that suit a log.
+
+    Attributes:
+        fit: Of the kernel.
+        scaling: Of contexts; None for contexts as they are.
+        tried: All fits, the likeliest first: whether contexts were scaled, and the fit.
+    """
+
+    fit: Fit
+    scaling: Scaling | None
+    tried: tuple[tuple[bool, Fit], ...]
+
+
+def suited(log: Log, kernels: Sequence[str] = KERNELS, *, most: int = 100) -> Suited:
+    """Choose kernel and scaling by the log evidence, or the simplest where none shows a signal.
+
+    Args:
+        log: In raw units.
+        kernels: Which to try.
+        most: Of how many decisions of an agent use is made.
+    """
+    scaling, needed = fit_scaling(log), needs_scaling(log)
+    units = {True: log.scaled(scaling), False: log}
+    names = [as_choice(name, "kernels", KERNELS) for name in kernels]
+    if not names:
+        raise ParameterError(f"kernels must name some of {', '.join(map(repr, KERNELS))}")
+    tried = [
+        (scaled, fit_kernel(units[scaled], name, most=most))
+        for scaled in (needed, not needed)
+        for name in sorted(names, key=KERNELS.index)
+    ]
+    ranked = sorted(tried, key=lambda one: -one[1].evidence)
+    scaled, fit = ranked[0]
+    if fit.warnings and fit.warnings[0].startswith(HARDLY):
+        scaled, fit = tried[0]
+    return Suited(fit, scaling if scaled else None, tuple(ranked))
+
+
+def candidates(
+    log: Log, network: Network | None, ttls: Sequence[int], best: Suited
+) -> list[Candidate]:
+    """Return the policies to compare, those that need least first.
+
+    Args:
+        log: In raw units.
+        network: Who hears whom; None if nobody hears anybody.
+        ttls: γ, each.
+        best: Kernel and scaling.
+    """
+    fit = best.fit
+    features = _features(log, best)
+    shared = {"ridge": fit.ridge, "eta": fit.eta, "features": features}
+    alone = KernelUCB(fit.kernel, **shared)  # type: ignore[arg-type]
+    found = [Candidate("alone", alone, 0)]
+    for ttl in ttls if network is not None and network.edges else ():
+        same = EagerKernelUCB(fit.kernel, similarity=Same(), ttl=ttl, **shared)  # type: ignore[arg-type]
+        found.append(Candidate(f"all alike, γ = {ttl}", same, 2 * ttl - 1))
+        # what else was offered is not part of an agent's history
+        likeness = Evidence(contexts=False)
+        eager = EagerKernelUCB(fit.kernel, similarity=likeness, ttl=ttl, **shared)  # type: ignore[arg-type]
+        found.append(Candidate(f"estimated, γ = {ttl}", eager, 2 * ttl))
+    return [
+        replace(
+            one,
+            policy=replace(
+                one.policy, name=one.name, scaling=best.scaling, intercept=constant_of(fit)
+            ),
+        )
+        for one in found
+    ]
+
+
+def _features(log: Log, best: Suited) -> Basis:
+    if best.fit.name == "linear":
+        return Exact()
+    units = log if best.scaling is None else log.scaled(best.scaling)
+    X = np.unique(np.concatenate([one.contexts for one in units.decisions]), axis=0)
+    if len(X) > _SAMPLE:
+        X = X[np.linspace(0, len(X) - 1, _SAMPLE).round().astype(np.int64)]
+    return reference(best.fit.kernel, X, most=_REFERENCE)
