@@ -10,9 +10,9 @@ from coopbandits.lab.logs import advice as room
 from coopbandits.lab.logs.advice_words import words_of
 from coopbandits.lab.logs.candidates import Candidate, candidates, suited
 
-V = 5
+V = 4
 COMPLETE = cb.Network.complete(V)
-WORLDS = ([0] * V, [*range(V)], [0, 0, 0, 1, 1])
+WORLDS = ([0] * V, [*range(V)], [0, 0, 1, 1])
 
 
 def world(i, rounds=(40, 80), noises=(0.2, 0.4, 0.8)):
@@ -82,12 +82,12 @@ def test_on_a_hundred_logs_of_known_truth_what_is_named_is_within_5_percent_of_t
 
 
 def test_on_a_few_logs_of_known_truth_what_is_named_is_within_5_percent_of_the_best():
-    checked([judged_by_truth(i) for i in (1, 4)], 2)
+    checked([judged_by_truth(i) for i in (1, 7)], 1)
 
 
 @pytest.fixture(scope="module")
 def found():
-    return quickly(world(4)[1])
+    return quickly(world(1)[1])
 
 
 def test_everything_that_is_said_of_a_candidate_comes_from_its_gains(found):
@@ -99,7 +99,7 @@ def test_everything_that_is_said_of_a_candidate_comes_from_its_gains(found):
         assert one.interval[0] < one.value < one.interval[1]
         assert not one.gains.flags.writeable
     names = [one.candidate.name for one in found.judged]
-    assert names == ["alone", "all alike, γ = 1", "estimated, γ = 1"]
+    assert names == ["alone", "estimated, γ = 1", "all alike, γ = 1"]
     more, (low, high) = found.over(found.recommended)
     assert more == pytest.approx(found.of(found.recommended).value - found.logged)
     assert low < more < high
@@ -126,7 +126,7 @@ def test_no_agent_is_judged_by_rounds_that_it_learnt_from(found):
         ),
         V,
     )
-    one = found.judged[1].candidate
+    one = found.judged[2].candidate
     before, _ = room._decided_by(log, one, COMPLETE, labels, seed=0)
     after, _ = room._decided_by(other, one, COMPLETE, labels, seed=0)
     same = [np.array_equal(a, b) for a, b in zip(before, after, strict=True)]
@@ -152,7 +152,7 @@ def test_started_agents_have_learnt_as_if_they_had_observed_it_all():
         assert agent.predict(contexts).mean == pytest.approx(other.predict(contexts).mean)
     alone = start_agents(log, policy)
     assert [agent.known for agent in alone] == np.bincount(log.owners).tolist()
-    with pytest.raises(NetworkError, match="the log has 5 agents and the network 3"):
+    with pytest.raises(NetworkError, match="the log has 4 agents and the network 3"):
         start_agents(log, policy, network=cb.Network.path(3))
 
 
@@ -178,7 +178,7 @@ def test_replays_stand_beside_and_hops_beyond_the_diameter_are_left_out():
         assert one.replay.policy == one.candidate.name
         assert one.replay.logged == found.logged
     path = candidates(log, cb.Network.path(V), (1, 3), found.suited)
-    assert [one.policy.ttl for one in path] == [1, 1, 1, 3, 3]
+    assert [one.policy.ttl for one in path] == [1, 1, 3, 1, 3]
 
 
 def test_the_likeliest_kernel_and_scaling_are_taken():
@@ -194,13 +194,13 @@ def test_the_likeliest_kernel_and_scaling_are_taken():
     assert found.fit.evidence > raw.evidence
 
 
-def made(name, cost, gains, effective=100.0, believed=1.0, top=None):
+def made(name, risk, gains, effective=100.0, believed=1.0, top=None):
     """A candidate with these gains, as judged beside the best's."""
     gains = np.asarray(gains, dtype=np.float64)
     labels = np.arange(len(gains))
     value, interval = room.mean_of(gains, labels)
     gap, gap_interval = room.mean_of((gains if top is None else top) - gains, labels)
-    candidate = Candidate(name, cb.LinUCB(), cost)
+    candidate = Candidate(name, cb.LinUCB(), risk)
     return room.Judged(
         candidate, value, interval, gap, gap_interval, believed, effective, None, (), gains
     )

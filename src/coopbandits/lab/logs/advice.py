@@ -10,7 +10,7 @@ The verdict goes by the first, whose differences between candidates are paired, 
 decision, and whose standard errors are of rounds. It names a candidate that is better than each
 other one with 95% confidence. Candidates that are not, beside the best, are as good if they lose
 less than 5%: with 95% confidence, or because they choose so much alike that by the beliefs of
-either the other loses less. If all that are left are as good, the one that needs least is named;
+either the other loses less. If all that are left are as good, the most cautious is named;
 else the log cannot tell, and what is said is how long a log could.
 """
 
@@ -80,14 +80,14 @@ class Advice:
     """Which policy, kernel, scaling and γ suit a log.
 
     Attributes:
-        verdict: "better" (than each other), "as good" (as any other, and needs least), "unclear"
+        verdict: "better" (than each other), "as good" (as any other, and cautious), "unclear"
             (the log cannot tell), or "nothing" (it tells nothing of any).
         named: The candidate that the log tells to take; None if it cannot tell.
-        recommended: What to take: what is named; else, of what may be the best, what needs least.
+        recommended: What to take: what is named; else, of what may be the best, the most cautious.
         rivals: The others that may be the best, where the log cannot tell.
         more: How many more decisions would tell, if differences are as they look; None where the
             log tells, or where no number of them would that is below a hundred times its own.
-        judged: All candidates, those that need least first.
+        judged: All candidates, the most cautious first.
         suited: Kernel and scaling.
         log: What was looked at.
         network: Who hears whom.
@@ -262,7 +262,7 @@ def decided(
     """Return the verdict, what is named and recommended, what else may be the best, and more.
 
     Args:
-        judged: All candidates, those that need least first.
+        judged: All candidates, the most cautious first.
         decisions: N, how many they were judged by.
     """
     known = [one for one in judged if len(one.gains)]
@@ -274,7 +274,7 @@ def decided(
         return "better", best.candidate, best.candidate, (), None
     margin = NEAR * abs(best.value)
     alike = [one for one in known if one is best or one in rivals]
-    least = min(alike, key=lambda one: one.candidate.cost).candidate
+    least = min(alike, key=lambda one: one.candidate.risk).candidate
     open_ = [one for one in rivals if min(one.gap_interval[1], one.believed) >= margin]
     if not open_:
         return "as good", least, least, (), None

@@ -46,7 +46,7 @@ def _verdict(advice: Advice) -> list[str]:
     if advice.verdict == "nothing":
         return [
             "Verdict: this log tells nothing of any candidate; see why below. Taken: "
-            f"“{advice.recommended.name}”, which needs least."
+            f"“{advice.recommended.name}”, the most cautious."
         ]
     best = max((one for one in advice.judged if len(one.gains)), key=lambda one: one.value)
     beaten = [one for one in advice.judged if one.gap_interval[0] > 0]
@@ -65,7 +65,7 @@ def _verdict(advice: Advice) -> list[str]:
         others = [one.candidate for one in alike if one.candidate is not advice.recommended]
         return [
             f"Verdict: take “{named}”. It is as good as {_listed(others)} to within "
-            f"{NEAR:.0%}, and needs least.{less}"
+            f"{NEAR:.0%}, and the most cautious.{less}"
         ]
     apart = _listed([advice.recommended, *advice.rivals])
     more = (
@@ -77,7 +77,7 @@ def _verdict(advice: Advice) -> list[str]:
     )
     return [
         f"Verdict: this log cannot tell these apart: {apart}. {more}{less}",
-        f"Until then: “{named}”, which needs least of them.",
+        f"Until then: “{named}”, the most cautious of them.",
     ]
 
 

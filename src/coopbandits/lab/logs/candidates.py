@@ -34,12 +34,13 @@ class Candidate:
     Attributes:
         name: In words, such as "estimated, γ = 2".
         policy: What it stands for, which takes contexts and rewards as they are.
-        cost: How much it needs: of equally good ones the one that needs least is taken.
+        risk: How much it relies on others; of equally good ones the most cautious is taken: alone,
+            then estimated, then all alike, which does harm where agents differ.
     """
 
     name: str
     policy: Policy
-    cost: int
+    risk: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ def suited(log: Log, kernels: Sequence[str] = KERNELS, *, most: int = 100) -> Su
 def candidates(
     log: Log, network: Network | None, ttls: Sequence[int], best: Suited
 ) -> list[Candidate]:
-    """Return the policies to compare, those that need least first.
+    """Return the policies to compare, the most cautious first.
 
     Args:
         log: In raw units.
@@ -98,13 +99,12 @@ def candidates(
     shared = {"ridge": fit.ridge, "eta": fit.eta, "features": features}
     alone = KernelUCB(fit.kernel, **shared)  # type: ignore[arg-type]
     found = [Candidate("alone", alone, 0)]
-    for ttl in ttls if network is not None and network.edges else ():
-        same = EagerKernelUCB(fit.kernel, similarity=Same(), ttl=ttl, **shared)  # type: ignore[arg-type]
-        found.append(Candidate(f"all alike, γ = {ttl}", same, 2 * ttl - 1))
+    if network is not None and network.edges:
         # what else was offered is not part of an agent's history
-        likeness = Evidence(contexts=False)
-        eager = EagerKernelUCB(fit.kernel, similarity=likeness, ttl=ttl, **shared)  # type: ignore[arg-type]
-        found.append(Candidate(f"estimated, γ = {ttl}", eager, 2 * ttl))
+        for name, likeness in (("estimated", Evidence(contexts=False)), ("all alike", Same())):
+            for ttl in ttls:
+                made = EagerKernelUCB(fit.kernel, similarity=likeness, ttl=ttl, **shared)  # type: ignore[arg-type]
+                found.append(Candidate(f"{name}, γ = {ttl}", made, len(found)))
     return [
         replace(
             one,

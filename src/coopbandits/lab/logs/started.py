@@ -15,6 +15,7 @@ from coopbandits.errors import NetworkError
 from coopbandits.lab.logs.log import Log, as_log
 from coopbandits.network import Network, as_network
 from coopbandits.policy import Policy
+from coopbandits.similarity import Learnt
 
 # Each part of a log is so many times as long as all before it.
 _GROWTH = 0.7
@@ -43,7 +44,8 @@ def taught(agents: Sequence[Agent], log: Log, rows: IntArray) -> None:
     """Let agents learn some decisions of a log, and what they hear of others'."""
     owners, taken, rewards = log.owners[rows], log.taken[rows], log.rewards[rows]
     sources = [set(agent.sources.tolist()) | {v} for v, agent in enumerate(agents)]
-    for part in _parts(len(rows)):
+    estimated = any(isinstance(agent.policy.similarity, Learnt) for agent in agents)
+    for part in _parts(len(rows)) if estimated else [np.arange(len(rows))]:
         for whose in np.unique(owners[part]).tolist():
             own = part[owners[part] == whose]
             for v, agent in enumerate(agents):
