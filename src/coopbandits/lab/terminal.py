@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,6 +23,12 @@ def console(*, stderr: bool = False) -> "Console":
     if made.is_terminal:
         return made
     return Console(stderr=stderr, highlight=False, width=_WIDTH, color_system=None)
+
+
+def patience(text: str) -> AbstractContextManager[object]:
+    """Say what takes a while, as long as it does, where somebody watches."""
+    shown = console(stderr=True)
+    return shown.status(text) if shown.is_terminal else nullcontext()
 
 
 def new_table(title: "str | Text") -> "Table":

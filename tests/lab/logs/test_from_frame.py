@@ -10,7 +10,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.errors import InputError, ParameterError
-from coopbandits.lab import Columns, read_table
+from coopbandits.lab import Columns, fit_scaling, read_table
 
 N = 120
 CENTS = {"cocoa": 410, "coffee": 320, "tea": 250}
@@ -319,9 +319,39 @@ def test_decisions_that_do_not_hold_together_are_named(offers):
         cb.Log.from_frame(offers.assign(taken=2), **OFFERED)
     with pytest.raises(InputError, match=r"'p' sums to 1\.5 over the 3 rows of the decision"):
         cb.Log.from_frame(offers.assign(p=0.5), **OFFERED)
-    moved = offers.assign(shop=np.where(offers["product"] == "tea", "Rome", offers["shop"]))
-    with pytest.raises(InputError, match="rows that differ in column 'shop'"):
-        cb.Log.from_frame(moved, **OFFERED)
+    times = offers.assign(at=range(len(offers)))
+    with pytest.raises(InputError, match="rows that differ in column 'at'; expected one time"):
+        cb.Log.from_frame(times, time="at", **OFFERED)
+
+
+def test_each_agent_may_count_its_decisions_for_itself(offers):
+    counted = offers.assign(visit=offers["visit"].str.split().str[1].astype(int) // 2)
+    log = cb.Log.from_frame(counted, **OFFERED)
+    assert (len(log), set(log.sizes)) == (40, {3})
+
+
+def test_what_pandas_calls_its_types_makes_no_difference(sales):
+    table = pd.DataFrame(sales)
+    typed = table.astype({"product": "category", "age": "Int64", "member": "boolean"})
+    typed["when"] = typed["when"].dt.tz_localize("Europe/Zurich")
+    typed["shop"] = typed["shop"].astype("string")
+    same(
+        cb.Log.from_frame(typed, missing="drop", **ROLES),
+        cb.Log.from_frame(sales, missing="drop", **ROLES),
+    )
+
+
+def test_a_log_in_other_units_is_the_same_log(offers):
+    log = cb.Log.from_frame(offers, **OFFERED)
+    scaling = fit_scaling(log)
+    units = log.scaled(scaling)
+    X = np.concatenate([one.contexts for one in units.decisions])
+    assert X[:, 0].mean() == pytest.approx(0, abs=1e-9)
+    assert X[:, 0].std() == pytest.approx(1)
+    assert set(X[:, 1:].flat) == {0.0, 1.0}  # one-hot numbers stay
+    for one, other in zip(units.decisions, log.decisions, strict=True):
+        assert np.array_equal(one.propensities, other.propensities)
+        assert scaling.raw(one.contexts) == pytest.approx(other.contexts)
 
 
 def test_a_log_without_actions_offers_what_was_taken_only(sales):

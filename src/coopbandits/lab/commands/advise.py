@@ -13,7 +13,7 @@ from coopbandits.lab.logs.advice import Advice, Judged, advise, mean_of
 from coopbandits.lab.logs.advice_words import words_of
 from coopbandits.lab.logs.agent_folder import write_agents
 from coopbandits.lab.logs.fit import KERNELS
-from coopbandits.lab.terminal import show_json, show_table, show_words
+from coopbandits.lab.terminal import patience, show_json, show_table, show_words
 
 _MOST_SHOWN, _WIDTH = 20, 100
 
@@ -31,23 +31,24 @@ def main(options: argparse.Namespace) -> int:
     out = None if options.out is None else Path(options.out)
     if out is not None and out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; expected a folder, which need not be there yet")
-    log, scaling = read_source(options)
+    log, _ = read_source(options)
     network = None if options.network is None else read_network(options.network, log)
-    advice = advise(
-        log,
-        network=network,
-        ttls=options.ttl,
-        kernels=options.kernels or KERNELS,
-        uniform=bool(options.uniform),
-        most=options.most,
-        seed=options.seed,
-    )
+    with patience(f"judging candidates by {len(log):,} decisions …"):
+        advice = advise(
+            log,
+            network=network,
+            ttls=options.ttl,
+            kernels=options.kernels or KERNELS,
+            uniform=bool(options.uniform),
+            most=options.most,
+            seed=options.seed,
+        )
     if out is not None:
         write_agents(advice.agents(seed=options.seed), out, columns=log.columns)
     if options.json:
         show_json(facts_of(advice))
         return 0
-    show_columns(log, scaling)
+    show_columns(log, advice.suited.scaling)
     _show(advice)
     words = words_of(advice)
     if len(advice.log) < len(log):

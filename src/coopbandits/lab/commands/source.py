@@ -51,13 +51,15 @@ def read_source(options: argparse.Namespace) -> tuple[Log, Scaling | None]:
 
 def show_columns(log: Log, scaling: Scaling | None) -> None:
     """Print what contexts are made of: columns with their spans, and how each is scaled."""
-    if log.columns is None or scaling is None:
+    if log.columns is None:
         return
     rows, start = [], 0
     for feature, row in zip(log.columns.features, spans(log.columns), strict=True):
-        shift, spread = float(scaling.shift[start]), float(scaling.spread[start])
+        scaled = "0 or 1" if feature.kind != "number" else "as it is"
+        if scaling is not None and feature.kind == "number":
+            shift, spread = float(scaling.shift[start]), float(scaling.spread[start])
+            scaled = f"(x − {shift:.4g})/{spread:.4g}"
         start += len(feature.names)
-        scaled = f"(x − {shift:.4g})/{spread:.4g}" if feature.kind == "number" else "0 or 1"
         rows.append([*row, scaled])
     who = f"{len(log)} decisions of {log.agents} agents ({', '.join(shown_names(log))})"
     show_table(

@@ -23,6 +23,8 @@ from coopbandits.policy import Policy
 from coopbandits.scaling import Scaling
 from coopbandits.similarity import Evidence, Same
 
+# Log evidence that differs by less is no reason to leave prices in cents as they are.
+_TELLING = 3.0
 # A kernel without finitely many features is looked at through so many contexts of the log.
 _REFERENCE, _SAMPLE = 40, 2_000
 
@@ -61,6 +63,9 @@ class Suited:
 def suited(log: Log, kernels: Sequence[str] = KERNELS, *, most: int = 100) -> Suited:
     """Choose kernel and scaling by the log evidence, or the simplest where none shows a signal.
 
+    Where scaling hardly matters to the evidence, contexts are scaled if some numbers of theirs are
+    far from size 1, and else left as they are.
+
     Args:
         log: In raw units.
         kernels: Which to try.
@@ -77,7 +82,7 @@ def suited(log: Log, kernels: Sequence[str] = KERNELS, *, most: int = 100) -> Su
         for name in sorted(names, key=KERNELS.index)
     ]
     ranked = sorted(tried, key=lambda one: -one[1].evidence)
-    scaled, fit = ranked[0]
+    scaled, fit = max(tried, key=lambda one: one[1].evidence + _TELLING * (one[0] is needed))
     if fit.warnings and fit.warnings[0].startswith(HARDLY):
         scaled, fit = tried[0]
     return Suited(fit, scaling if scaled else None, tuple(ranked))

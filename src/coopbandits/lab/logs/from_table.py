@@ -60,7 +60,7 @@ def _grouped(frame: Frame, naming: Naming) -> tuple[list[IntArray], IntArray]:
     if naming.chosen is None:
         rows = np.arange(frame.rows)
         return [rows[i : i + 1] for i in rows], rows
-    key = [naming.decision] if naming.decision else [naming.agent, str(naming.time)]
+    key = [naming.agent, naming.decision or str(naming.time)]
     _refuse_missing(frame, [*key, naming.chosen])
     labels = [frame[name].values.tolist() for name in key]
     members: dict[tuple[Any, ...], list[int]] = {}
@@ -84,12 +84,12 @@ def _grouped(frame: Frame, naming: Naming) -> tuple[list[IntArray], IntArray]:
                 f"the decision of {said} has {len(rows_)} rows, {count} of them chosen; expected "
                 f"exactly one with {naming.chosen!r}"
             )
-        for name in (naming.agent, naming.time):
-            if name is not None and len({frame[name].values[row] for row in rows_}) > 1:
-                raise InputError(
-                    f"the decision of {said} has rows that differ in column {name!r}; expected one "
-                    "value for all rows of a decision"
-                )
+        when = naming.time
+        if when is not None and len({frame[when].values[row] for row in rows_}) > 1:
+            raise InputError(
+                f"the decision of {said} has rows that differ in column {when!r}; expected one "
+                "time for all rows of a decision"
+            )
     groups = [np.array(rows_) for rows_ in members.values()]
     return groups, np.array([rows_[int(flags[rows_].argmax())] for rows_ in groups])
 
