@@ -226,6 +226,8 @@ def test_a_missing_number_is_the_median_and_said_to_be_missing(sales):
 def test_tomorrows_contexts_are_coded_as_those_of_the_log(sales):
     log = cb.Log.from_frame(sales, missing="indicate", **ROLES)
     columns = Columns.from_dict(log.columns.to_dict())
+    assert repr(columns).startswith("Columns(cents: 250 … 410; age: ")
+    assert repr(columns).endswith("; member: no, yes; product: cocoa, coffee, tea)")
     assert columns == log.columns
     again = columns.contexts({name: sales[name] for name in [*ROLES["features"], "product"]})
     assert sorted(again.tolist()) == sorted(log.taken.tolist())

@@ -10,7 +10,6 @@ import numpy as np
 from coopbandits.errors import InputError
 from coopbandits.lab.commands.source import name_of, read_network, read_source, show_columns
 from coopbandits.lab.logs.advice import Advice, Judged, advise, mean_of
-from coopbandits.lab.logs.advice_words import words_of
 from coopbandits.lab.logs.agent_folder import write_agents
 from coopbandits.lab.logs.fit import KERNELS
 from coopbandits.lab.terminal import patience, show_json, show_table, show_words
@@ -50,7 +49,7 @@ def main(options: argparse.Namespace) -> int:
         return 0
     show_columns(log, advice.suited.scaling)
     _show(advice)
-    words = words_of(advice)
+    words = advice.words
     if len(advice.log) < len(log):
         words.append(f"Of each agent its latest {options.most:,} decisions were used (--most).")
     words += [f"Not known: {said}" for one in advice.judged for said in one.refusals]
@@ -137,7 +136,7 @@ def facts_of(advice: Advice) -> dict[str, Any]:
         "recommended": advice.recommended.name,
         "rivals": [one.name for one in advice.rivals],
         "more": advice.more,
-        "words": words_of(advice),
+        "words": advice.words,
         "kernel": advice.suited.fit.name,
         "scaled": advice.suited.scaling is not None,
         "ttl": advice.policy.ttl,

@@ -35,7 +35,7 @@ from coopbandits.lab.logs.off_policy import (
 )
 from coopbandits.lab.logs.replay import Replay, replay_policy
 from coopbandits.lab.logs.started import among, choices, start_agents, taught
-from coopbandits.lab.logs.support import known_propensities
+from coopbandits.lab.logs.support import check_support, known_propensities
 from coopbandits.network import Network
 from coopbandits.policy import Policy
 
@@ -113,6 +113,16 @@ class Advice:
         """The mean reward of the log itself."""
         return float(self.log.rewards.mean())
 
+    @property
+    def words(self) -> list[str]:
+        """Kernel, verdict and what the log cannot tell, in words: a paragraph each."""
+        from coopbandits.lab.logs.advice_words import words_of  # noqa: PLC0415 (it reads this)
+
+        return words_of(self)
+
+    def __repr__(self) -> str:
+        return "\n".join(["Advice:", *self.words])
+
     def of(self, candidate: Candidate) -> Judged:
         """Return what the log says of a candidate."""
         return next(one for one in self.judged if one.candidate is candidate)
@@ -168,6 +178,7 @@ def advise(
         pi, means = _decided_by(used, one, hears, labels, seed)
         w, gains, effective, refusals = of_taken(used, pi) / p, np.empty(0), 0.0, []
         try:
+            check_support(used, pi, uniform=uniform)
             effective = effective_decisions(w, labels)
             gains = doubly_robust(used, pi, w, q)
         except InputError as error:

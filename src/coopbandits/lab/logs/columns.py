@@ -105,6 +105,9 @@ class Columns:
         """(d,) what each number of a context is called."""
         return tuple(name for feature in self.features for name in feature.names)
 
+    def __repr__(self) -> str:
+        return f"Columns({'; '.join(f'{one.name}: {one.span}' for one in self.features)})"
+
     def contexts(self, table: Any) -> Array:
         """Code the offered actions of a decision, or any rows: (n, d).
 

@@ -97,12 +97,17 @@ def probabilities(log: Log, target: Target, *, uniform: bool) -> list[Array]:
                 f"the target must answer {len(one.contexts)} probabilities that sum to 1 "
                 f"({place(log, one)}), got {short(p.tolist())}"
             )
-        p = p / p.sum()
+        found.append(p / p.sum())
+    check_support(log, found, uniform=uniform)
+    return found
+
+
+def check_support(log: Log, pi: Sequence[Array], *, uniform: bool) -> None:
+    """Refuse what a target would do where logging never does it: (K,) of each decision."""
+    for one, p in zip(log.decisions, pi, strict=True):
         logging = distribution(one, uniform=uniform)
         if logging is not None and ((logging == 0) & (p > 0)).any():
             refuse_action(log, one, int(np.argmax((logging == 0) & (p > 0))))
-        found.append(p)
-    return found
 
 
 def refuse_action(log: Log, one: Logged, action: int) -> None:
