@@ -76,16 +76,18 @@ def suited(log: Log, kernels: Sequence[str] = KERNELS, *, most: int = 100) -> Su
     names = [as_choice(name, "kernels", KERNELS) for name in kernels]
     if not names:
         raise ParameterError(f"kernels must name some of {', '.join(map(repr, KERNELS))}")
-    tried = [
-        (scaled, fit_kernel(units[scaled], name, most=most))
-        for scaled in (needed, not needed)
-        for name in sorted(names, key=KERNELS.index)
-    ]
-    ranked = sorted(tried, key=lambda one: -one[1].evidence)
-    scaled, fit = max(tried, key=lambda one: one[1].evidence + _TELLING * (one[0] is needed))
+    simplest, *others = (
+        fit_kernel(units[needed], name, most=most) for name in sorted(names, key=KERNELS.index)
+    )
+    fit = max((simplest, *others), key=lambda one: one.evidence)
+    other = fit_kernel(units[not needed], fit.name, most=most)
+    tried = [(needed, simplest), *((needed, one) for one in others), (not needed, other)]
+    scaled = needed if other.evidence <= fit.evidence + _TELLING else not needed
+    fit = fit if scaled is needed else other
     if fit.warnings and fit.warnings[0].startswith(HARDLY):
-        scaled, fit = tried[0]
-    return Suited(fit, scaling if scaled else None, tuple(ranked))
+        scaled, fit = needed, simplest
+    ranked = tuple(sorted(tried, key=lambda one: -one[1].evidence))
+    return Suited(fit, scaling if scaled else None, ranked)
 
 
 def candidates(

@@ -64,7 +64,7 @@ def known_policy(name: str) -> str:
 def configured(name: str, fits: Fits, ttl: int) -> tuple[Policy, float]:
     """Make a policy by its name with what was fitted; return what to subtract from rewards too."""
     make: Callable[..., Policy] = getattr(coopbandits.policies, name)
-    takes = inspect.signature(make).parameters
+    takes = _taken_by(name)
     if "ridge" not in takes:  # it learns nothing
         return make(), 0.0
     fit = fits.of(linear="kernel" not in takes)
@@ -88,6 +88,11 @@ def configured(name: str, fits: Fits, ttl: int) -> tuple[Policy, float]:
     return replace(made, scaling=fits.scaling), fit.centre
 
 
+def _taken_by(name: str) -> Mapping[str, inspect.Parameter]:
+    """Return the arguments of a named policy."""
+    return inspect.signature(getattr(coopbandits.policies, name)).parameters
+
+
 def constant_of(fit: Fit) -> float:
     """Return τ, an `intercept=` for agents that are told rewards as they are."""
     return float(f"{_CONSTANT * max(abs(fit.centre), fit.scale, fit.noise):.3g}")
@@ -96,7 +101,10 @@ def constant_of(fit: Fit) -> float:
 def deployable(name: str, fits: Fits, ttl: int) -> Policy:
     """Make a policy that takes contexts and rewards as they are: scaling and intercept with it."""
     policy, _ = configured(name, fits, ttl)
-    if policy.name == "Uniform":
+    takes = _taken_by(name)
+    if "ridge" not in takes:  # it learns nothing
         return policy
-    fit = fits.of(linear=policy.name in ("LinUCB", "LinTS", "OFUL"))
-    return replace(policy, intercept=constant_of(fit))
+    fit = fits.of(linear="kernel" not in takes)
+    # cK with ridge cλ and constant √c·τ is the posterior of K, λ and τ
+    units = (policy.ridge / fit.ridge) ** 0.5
+    return replace(policy, intercept=constant_of(fit) * units)
