@@ -175,6 +175,10 @@ def _columns(made: argparse.ArgumentParser) -> None:
         "--missing", choices=["refuse", "drop", "indicate"], help="values (default: refuse)"
     )
     columns.add_argument(
+        "--no-action-labels", dest="code_action", action="store_const", const=False,
+        help="tell actions apart by their features alone",
+    )  # fmt: skip
+    columns.add_argument(
         "--catalogue", choices=["all", "agent"],
         help="what could be taken: all actions, or what an agent ever took (default: all)",
     )  # fmt: skip

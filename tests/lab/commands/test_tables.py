@@ -120,6 +120,14 @@ def test_what_is_missing_is_said_with_what_to_type(table, tmp_path, capsys):
     assert "is a folder" in words
 
 
+def test_actions_can_be_known_by_their_features_alone(table, capsys):
+    arguments = ["fit", str(table), *COLUMNS, "--no-action-labels", "--kernels", "linear"]
+    assert main(arguments) == 0
+    shown = said(capsys)
+    assert "a context has 2 numbers" in shown
+    assert "product" not in shown.partition("240 rewards")[0]
+
+
 def test_one_action_is_no_choice(table, capsys):
     alone = ["--agent", "shop", "--reward", "clicked", "--features", "cents"]
     words = failed(["replay", str(table), *alone, "--uniform"], capsys)

@@ -314,6 +314,22 @@ def test_a_few_texts_in_a_column_of_numbers_are_found(sales):
         cb.Log.from_frame({**double, "age": names}, **ROLES)
 
 
+def test_many_actions_are_told_apart_by_their_features_alone():
+    n = 500
+    table = {
+        "shop": ["Bern", "Oslo"] * (n // 2),
+        "product": [f"book {i % 250}" for i in range(n)],
+        "pages": [100 + i % 250 for i in range(n)],
+        "sold": [i % 7 == 0 for i in range(n)],
+    }
+    roles = {"agent": "shop", "action": "product", "features": ["pages"], "reward": "sold"}
+    with pytest.raises(InputError, match=r"'product' has 250 .* Pass code_action=False"):
+        cb.Log.from_frame(table, **roles)
+    log = cb.Log.from_frame(table, code_action=False, **roles)
+    assert (log.dim, set(log.sizes)) == (1, {250})
+    assert log.columns.actions[0] == "book 0"
+
+
 def test_decisions_that_do_not_hold_together_are_named(offers):
     with pytest.raises(InputError, match=r"visit 'visit \d+' has 3 rows, 0 of them chosen"):
         cb.Log.from_frame(offers.assign(taken=0), **OFFERED)

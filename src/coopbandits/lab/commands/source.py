@@ -18,7 +18,7 @@ from coopbandits.scaling import Scaling
 
 # What a command line may say of a table's columns, as `Log.from_frame` takes it.
 ROLES = ("agent", "action", "features", "reward", "propensity", "time", "chosen", "decision")
-MORE = ("action_features", "categorical", "missing", "catalogue")
+MORE = ("action_features", "categorical", "missing", "catalogue", "code_action")
 _NEEDED = ("agent", "reward")
 
 

@@ -139,7 +139,14 @@ class Columns:
             ) from error
 
 
-def feature_of(column: Column, belongs: str, *, categorical: bool, among: BoolArray) -> Feature:
+def feature_of(
+    column: Column,
+    belongs: str,
+    *,
+    categorical: bool,
+    among: BoolArray,
+    instead: str = "Leave it out of features",
+) -> Feature:
     """Decide how a column is coded.
 
     Args:
@@ -147,6 +154,7 @@ def feature_of(column: Column, belongs: str, *, categorical: bool, among: BoolAr
         belongs: See `Feature`.
         categorical: Whether numbers are labels too.
         among: (n,) the rows that count.
+        instead: What to do about too many values, for the message.
     """
     name, gaps = column.name, int((column.missing & among).sum())
     if categorical or column.kind == "text":
@@ -156,8 +164,8 @@ def feature_of(column: Column, belongs: str, *, categorical: bool, among: BoolAr
         if len(values) > _MOST_VALUES:
             raise InputError(
                 f"column {name!r} has {len(values):,} different values, such as "
-                f"{short(values[0])}; as a feature it would become as many numbers. Leave it out "
-                f"of features, or put its values into groups, at most {_MOST_VALUES}"
+                f"{short(values[0])}; as a feature it would become as many numbers. {instead}, or "
+                f"put its values into groups, at most {_MOST_VALUES}"
             )
         if gaps:
             values.append(_MISSING)

@@ -313,7 +313,9 @@ def _with_action(
     labels = tuple(str(label) for label in column.distinct(among))
     if naming.code_action and naming.action not in naming.features:
         belongs = "action" if naming.chosen is None else "row"
-        features = [*features, feature_of(column, belongs, categorical=True, among=among)]
+        instead = "Pass code_action=False (--no-action-labels) and features that tell actions apart"
+        coded = feature_of(column, belongs, categorical=True, among=among, instead=instead)
+        features = [*features, coded]
     return Columns(tuple(features), naming.action, labels)
 
 
