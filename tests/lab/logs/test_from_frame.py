@@ -123,6 +123,15 @@ def test_files_give_the_same_log(sales, tmp_path, name):
     same(found, cb.Log.from_frame(sales, missing="drop", **ROLES))
 
 
+@pytest.mark.parametrize(("mark", "point"), [(";", ","), (";", "."), ("\t", ","), (",", ".")])
+def test_numbers_may_have_a_decimal_comma(sales, tmp_path, mark, point):
+    table, path = pd.DataFrame(sales), tmp_path / "sales.csv"
+    table["cents"] /= 100
+    table.to_csv(path, index=False, sep=mark, decimal=point, encoding="utf-8-sig")
+    found = read_table(path, missing="drop", **ROLES)
+    same(found, cb.Log.from_frame(table, missing="drop", **ROLES))
+
+
 def test_each_row_is_a_decision_among_the_whole_catalogue(sales):
     log = cb.Log.from_frame(sales, missing="drop", **ROLES)
     kept = [i for i in range(N) if sales["age"][i] is not None]
@@ -295,6 +304,9 @@ def test_what_is_no_table_is_refused(sales, tmp_path):
     for name in ("none.csv", "none.parquet"):
         with pytest.raises(InputError, match="cannot be read as a table"):
             read_table(tmp_path / name, **roles)
+    (tmp_path / "empty.csv").touch()
+    with pytest.raises(InputError, match=r"empty\.csv names no columns"):
+        read_table(tmp_path / "empty.csv", **roles)
     (tmp_path / "torn.csv").write_text(",".join(sales) + "\n1,2\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"cannot be read as a table .*Expected 8 columns, got 2"):
         read_table(tmp_path / "torn.csv", **roles)

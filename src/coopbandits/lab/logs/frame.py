@@ -6,6 +6,7 @@ it, of the extra `lab`; pandas and polars are needed for tables of theirs only.
 
 import csv
 import gzip
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,9 @@ from coopbandits.arrays import LARGEST, Array, BoolArray, instead, short
 from coopbandits.errors import InputError, MissingExtraError, ParameterError
 from coopbandits.network.names import in_order
 
+# How much of a text file is looked at to tell decimal points from commas.
+_SNIFFED = 1 << 16
+_FRACTIONS = {".": re.compile(r"-?\d+\.\d+"), ",": re.compile(r"-?\d+,\d+")}
 _TABLES = (".csv", ".tsv", ".parquet", ".pq", ".csv.gz", ".tsv.gz")
 
 
@@ -143,7 +147,8 @@ def read_frame(path: str | Path, wanted: Sequence[str]) -> Frame:
     """Read columns of a CSV or Parquet file.
 
     In a text file the first line names the columns; they are parted by commas, semicolons or
-    tabs, whichever the first line has most of. Empty fields, NA, NaN and null are missing values.
+    tabs, whichever the first line has most of. Where no commas part them, numbers may have a
+    decimal comma. Empty fields, NA, NaN and null are missing values.
 
     Args:
         path: A file whose name ends in .csv, .tsv (or these with .gz), .parquet or .pq.
@@ -159,11 +164,14 @@ def read_frame(path: str | Path, wanted: Sequence[str]) -> Frame:
             return _framed(parquet.read_table(file, columns=list(wanted)), wanted)
         from pyarrow import csv as texts  # noqa: PLC0415 (heavy)
 
+        mark = _mark(_first_line(file))
         found = texts.read_csv(
             file,
-            parse_options=texts.ParseOptions(delimiter=_mark(_first_line(file))),
+            parse_options=texts.ParseOptions(delimiter=mark),
             convert_options=texts.ConvertOptions(
-                include_columns=list(wanted), strings_can_be_null=True
+                include_columns=list(wanted),
+                strings_can_be_null=True,
+                decimal_point=_decimal_point(file, mark),
             ),
         )
         return _framed(found, wanted)
@@ -188,12 +196,28 @@ def names_in(path: str | Path) -> list[str]:
             f"{file} cannot be read as a table ({error}); expected a text file in UTF-8 whose "
             "first line names its columns, or a Parquet file"
         ) from error
-    return next(csv.reader([line], delimiter=_mark(line)), [])
+    held = next(csv.reader([line], delimiter=_mark(line)), [])
+    if not any(name.strip() for name in held):
+        raise InputError(f"{file} names no columns; expected a first line with their names")
+    return held
 
 
 def _first_line(file: Path) -> str:
     with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as opened:
         return opened.readline().decode("utf-8-sig")
+
+
+def _decimal_point(file: Path, mark: str) -> str:
+    """Tell whether numbers have a point or, as spreadsheets of some countries write, a comma."""
+    if mark == ",":
+        return "."
+    with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as opened:
+        fields = opened.read(_SNIFFED).decode("utf-8", "replace").replace("\n", mark).split(mark)
+    counts = {
+        point: sum(pattern.fullmatch(one.strip()) is not None for one in fields)
+        for point, pattern in _FRACTIONS.items()
+    }
+    return max(counts, key=counts.__getitem__)
 
 
 def _mark(line: str) -> str:
