@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "coopbandits"
-OUTER = ("lab", "fleet", "cli.py")
+OUTER = ("lab", "fleet", "cli.py", "__init__.py")
 ALLOWED = {
     "coopbandits",
     "networkx",
@@ -103,6 +103,20 @@ def test_a_package_of_an_extra_is_imported_when_it_is_used_and_not_before(name):
     assert not EXTRAS[name] & {found.split(".")[0] for found in imported_at_once(SOURCE / name)}
 
 
+def test_the_root_says_where_names_are_and_imports_nothing_but_for_type_checkers():
+    body = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8")).body
+    kinds = ast.Import | ast.ImportFrom
+    found = {str(getattr(node, "module", None)) for node in body if isinstance(node, kinds)}
+    assert found == {"importlib", "typing"}
+    code = (
+        "import sys, coopbandits; print([m for m in sys.modules if m.startswith('coopbandits.')])"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert shown.strip() == "[]"
+
+
 @pytest.mark.parametrize(("layer", "other"), [("lab", "fleet"), ("fleet", "lab")])
 def test_lab_and_fleet_import_neither_each_other_nor_the_command(layer, other):
     for file in sorted((SOURCE / layer).rglob("*.py")):
@@ -121,13 +135,13 @@ def test_a_file_imports_only_from_above_it_in_the_architectures_list():
     listing = text.partition("src/coopbandits/")[2].partition("```")[0]
     order = [room.removesuffix(".py") for room in re.findall(r"^  (\w+)(?:\.py|/)", listing, re.M)]
     rooms = {file.relative_to(SOURCE).parts[0].removesuffix(".py") for file in CORE}
-    assert set(order) == rooms - {"__init__"}
+    assert set(order) == rooms
     for file in CORE:
         room = file.relative_to(SOURCE).parts[0].removesuffix(".py")
         for node in ast.parse(file.read_text(encoding="utf-8")).body:  # what is imported at once
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith("coopbandits."):
                 above = str(node.module).split(".")[1]
-                if room not in ("__init__", above):
+                if room != above:
                     assert order.index(above) < order.index(room), f"{room} imports {above}"
 
 

@@ -15,7 +15,7 @@ theirs as far as their problem resembles its own (Dubey & Pentland, ICML 2020).
     run.regret.sum(axis=0).mean()
 
 Names are loaded when they are first used, so that importing the package, and `coop --help`, take no
-time.
+time. `Log` is the lab's, and loaded from there.
 """
 
 from importlib import import_module
@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # what `_HOMES` loads, for type checkers
     )
     from coopbandits.comparison import Comparison as Comparison, compare as compare
     from coopbandits.decision_sets import Box as Box, Polytope as Polytope
+    from coopbandits.lab.logs.log import Log as Log
     from coopbandits.network import Network as Network
     from coopbandits.policies import (
         GPUCB as GPUCB,
@@ -120,6 +121,7 @@ _HOMES = {
     "compare": "comparison",
     "Box": "decision_sets",
     "Polytope": "decision_sets",
+    "Log": "lab.logs.log",
     "Network": "network",
     "GPUCB": "policies",
     "IGPUCB": "policies",

@@ -165,15 +165,24 @@ def _logs(command: Command) -> None:
     """Add what reads logs."""
     fit = command("fit", "kernel, ridge and noise from a log, by marginal likelihood")
     replay = command("replay", "what would policies have earned on a log?")
-    for made in (fit, replay):
-        made.add_argument("log", help="a log (docs/logs.md)")
+    advise = command("advise", "which policy, kernel and γ suit a log, and can it tell?")
+    for made in (fit, replay, advise):
+        made.add_argument("log", help="decisions, or a table: .csv, .parquet (docs/logs.md)")
         made.add_argument("--json", action="store_true", help="print JSON")
+        _columns(made)
     fit.add_argument(
         "--kernels", type=_list, default=["linear", "rbf", "matern"], metavar="A,B",
         help="(default: linear,rbf,matern)",
     )  # fmt: skip
     fit.add_argument("--ard", action="store_true", help="a lengthscale for each number")
-    replay.add_argument("--network", metavar="FILE", help="edges (default: nobody hears anybody)")
+    fit.add_argument("--out", metavar="FILE", help="write a policy with what was found (.toml)")
+    fit.add_argument(
+        "--policy", default="EagerKernelUCB", metavar="NAME", help="of it (default: EagerKernelUCB)"
+    )
+    fit.add_argument("--ttl", type=int, default=1, metavar="γ", help="of it (default: 1)")
+    replay.add_argument(
+        "--network", metavar="FILE", help="edges, or: complete (default: nobody hears anybody)"
+    )
     replay.add_argument(
         "--policies", type=_list, default=["LinUCB", "EagerKernelUCB"], metavar="A,B",
         help="(default: LinUCB,EagerKernelUCB)",
@@ -184,6 +193,56 @@ def _logs(command: Command) -> None:
     replay.add_argument(
         "--uniform", action="store_true", help="the log's actions were taken uniformly at random"
     )
+
+    advise.add_argument(
+        "--network", metavar="FILE", help="edges, or: complete (default: nobody hears anybody)"
+    )
+    advise.add_argument(
+        "--ttl", type=int, nargs="+", default=[1, 2], metavar="γ", help="to try (default: 1 2)"
+    )
+    advise.add_argument("--kernels", type=_list, metavar="A,B", help="to try (default: all)")
+    advise.add_argument(
+        "--most", type=int, default=1000, metavar="N", help="decisions of an agent (default: 1000)"
+    )
+    advise.add_argument("--seed", type=int, default=0, help="of the agents (default: 0)")
+    advise.add_argument(
+        "--uniform", action="store_true", help="the log's actions were taken uniformly at random"
+    )
+    advise.add_argument("--out", metavar="DIR", help="folder for policy.toml and started agents")
+
+
+def _columns(made: argparse.ArgumentParser) -> None:
+    """Add what says which columns of a table are what."""
+    columns = made.add_argument_group(
+        "columns of a table", "a row is a decision, or with --chosen an offered action"
+    )
+    for flag, text in (
+        ("agent", "whose decision it was, such as a shop"),
+        ("action", "what was taken"),
+        ("reward", "what it brought"),
+        ("propensity", "with which probability it was taken"),
+        ("time", "orders decisions (default: the order of rows)"),
+        ("chosen", "which offered action was taken: 1 or true"),
+        ("decision", "which rows are one decision (default: agent and time)"),
+    ):
+        columns.add_argument(f"--{flag}", metavar="COLUMN", help=text)
+    for flag, text in (
+        ("features", "what a context holds"),
+        ("action-features", "of these, what belongs to the action (default: found by itself)"),
+        ("categorical", "of these, numbers that are labels"),
+    ):
+        columns.add_argument(f"--{flag}", type=_list, metavar="A,B", help=text)
+    columns.add_argument(
+        "--missing", choices=["refuse", "drop", "indicate"], help="values (default: refuse)"
+    )
+    columns.add_argument(
+        "--no-action-labels", dest="code_action", action="store_const", const=False,
+        help="tell actions apart by their features alone",
+    )  # fmt: skip
+    columns.add_argument(
+        "--catalogue", choices=["all", "agent"],
+        help="what could be taken: all actions, or what an agent ever took (default: all)",
+    )  # fmt: skip
 
 
 def _nodes(command: Command) -> None:

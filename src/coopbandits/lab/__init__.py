@@ -18,12 +18,18 @@ if TYPE_CHECKING:
     from coopbandits.lab.experiments.runner import run_experiment
     from coopbandits.lab.experiments.store import Store, read_store
     from coopbandits.lab.experiments.summary import Summary, summaries
+    from coopbandits.lab.logs.advice import Advice, advise
+    from coopbandits.lab.logs.agent_folder import StoredAgents, read_agents, write_agents
+    from coopbandits.lab.logs.columns import Columns, Feature
     from coopbandits.lab.logs.exports import to_obp, to_vw, write_vw
     from coopbandits.lab.logs.fit import Fit, compare_kernels, fit_kernel
-    from coopbandits.lab.logs.log import Log, Logged, append_log, read_log, write_log
+    from coopbandits.lab.logs.log import Log, Logged
+    from coopbandits.lab.logs.log_files import append_log, read_log, read_table, write_log
     from coopbandits.lab.logs.off_policy import Value, evaluate_policy, importance_weights
     from coopbandits.lab.logs.replay import Replay, replay_policy
     from coopbandits.lab.logs.simulated import logged
+    from coopbandits.lab.logs.spans import fit_scaling
+    from coopbandits.lab.logs.started import start_agents
     from coopbandits.lab.networks import load_network
     from coopbandits.lab.pettingzoo_env import parallel_env
     from coopbandits.lab.planning.drawing import planner_figure
@@ -32,7 +38,10 @@ if TYPE_CHECKING:
     from coopbandits.lab.similarity import SimilarityRow, similarity_figure, similarity_table
 
 __all__ = [
+    "Advice",
+    "Columns",
     "Experiment",
+    "Feature",
     "Fit",
     "Inspection",
     "Log",
@@ -41,14 +50,17 @@ __all__ = [
     "Replay",
     "SimilarityRow",
     "Store",
+    "StoredAgents",
     "Summary",
     "TtlRow",
     "Value",
+    "advise",
     "append_log",
     "bound_figure",
     "compare_kernels",
     "evaluate_policy",
     "fit_kernel",
+    "fit_scaling",
     "importance_weights",
     "inspect_network",
     "lastfm",
@@ -58,18 +70,22 @@ __all__ = [
     "paper_experiment",
     "parallel_env",
     "planner_figure",
+    "read_agents",
     "read_experiment",
     "read_log",
     "read_store",
+    "read_table",
     "replay_policy",
     "routellm",
     "run_experiment",
     "similarity_figure",
     "similarity_table",
+    "start_agents",
     "summaries",
     "to_obp",
     "to_vw",
     "trials",
+    "write_agents",
     "write_latex",
     "write_log",
     "write_report",
@@ -77,7 +93,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Advice": "logs.advice",
+    "Columns": "logs.columns",
     "Experiment": "experiments.experiment",
+    "Feature": "logs.columns",
     "Fit": "logs.fit",
     "Inspection": "planning.planner",
     "Log": "logs.log",
@@ -86,14 +105,17 @@ _HOMES = {
     "Replay": "logs.replay",
     "SimilarityRow": "similarity",
     "Store": "experiments.store",
+    "StoredAgents": "logs.agent_folder",
     "Summary": "experiments.summary",
     "TtlRow": "planning.planner",
     "Value": "logs.off_policy",
-    "append_log": "logs.log",
+    "advise": "logs.advice",
+    "append_log": "logs.log_files",
     "bound_figure": "bounds",
     "compare_kernels": "logs.fit",
     "evaluate_policy": "logs.off_policy",
     "fit_kernel": "logs.fit",
+    "fit_scaling": "logs.spans",
     "importance_weights": "logs.off_policy",
     "inspect_network": "planning.planner",
     "lastfm": "datasets.lastfm",
@@ -103,20 +125,24 @@ _HOMES = {
     "paper_experiment": "experiments.reproduce",
     "parallel_env": "pettingzoo_env",
     "planner_figure": "planning.drawing",
+    "read_agents": "logs.agent_folder",
     "read_experiment": "experiments.experiment",
-    "read_log": "logs.log",
+    "read_log": "logs.log_files",
     "read_store": "experiments.store",
+    "read_table": "logs.log_files",
     "replay_policy": "logs.replay",
     "routellm": "datasets.routellm",
     "run_experiment": "experiments.runner",
     "similarity_figure": "similarity",
     "similarity_table": "similarity",
+    "start_agents": "logs.started",
     "summaries": "experiments.summary",
     "to_obp": "logs.exports",
     "to_vw": "logs.exports",
     "trials": "experiments.processes",
+    "write_agents": "logs.agent_folder",
     "write_latex": "experiments.latex",
-    "write_log": "logs.log",
+    "write_log": "logs.log_files",
     "write_report": "report",
     "write_vw": "logs.exports",
 }

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from coopbandits.lab.letters import is_narrow, printed
@@ -34,6 +35,12 @@ def console(*, stderr: bool = False) -> "Console":
     asked = os.environ.get("COLUMNS", "")
     width = int(asked) if asked.isdecimal() and int(asked) > 0 else _WIDTH
     return Piped(stderr=stderr, highlight=False, width=width, color_system=None)
+
+
+def patience(text: str) -> AbstractContextManager[object]:
+    """Say what takes a while, as long as it does, where somebody watches."""
+    shown = console(stderr=True)
+    return shown.status(text) if shown.is_terminal else nullcontext()
 
 
 def new_table(title: "str | Text") -> "Table":

@@ -9,8 +9,8 @@ import coopbandits as cb
 from coopbandits.fleet.core import views
 from coopbandits.fleet.core.settings import RewardRules
 from coopbandits.fleet.face import Decide, Reward
+from coopbandits.lab import read_log
 from coopbandits.lab.logs.fit import fit_kernel
-from coopbandits.lab.logs.log import read_log
 from coopbandits.records import Logged
 from fleet.driven import Driven, Wires, linear, path, request, settings_of
 

@@ -10,6 +10,7 @@ from coopbandits.cli import main
 from coopbandits.errors import InputError, NetworkError, ParameterError
 from coopbandits.lab import Log, Logged, fit_kernel, logged, read_log, replay_policy, write_log
 from coopbandits.lab.commands import replay
+from coopbandits.lab.logs.configured import Fits, configured, deployable
 
 
 @pytest.fixture(scope="module")
@@ -57,20 +58,20 @@ def test_json_is_what_python_finds(path, edges, capsys):
 
 
 def test_every_named_policy_can_be_tried(path):
-    fits = replay._Fits(read_log(path), "rbf")
+    fits = Fits(read_log(path), "rbf")
     for name in policies.__all__:
-        policy, _ = replay.configured(name, fits, 1)
+        policy, _ = configured(name, fits, 1)
         assert isinstance(policy, cb.Policy)
 
 
 def test_policies_of_fixed_kernels_get_the_fitted_posterior(path, rng):
     log = read_log(path)
-    fits = replay._Fits(log, "rbf")
+    fits = Fits(log, "rbf")
     mine = [one for one in log.decisions if one.agent == 0]
     offered = rng.normal(size=(4, 2))
     for name, linear in [("LinUCB", True), ("OFUL", True), ("IGPUCB", False), ("GPUCB", False)]:
         fit = fits.of(linear=linear)
-        policy, centre = replay.configured(name, fits, 1)
+        policy, centre = configured(name, fits, 1)
         agent = policy.agent(0, cb.Network.path(3))
         for one in mine:
             agent.observe(one.contexts[one.action], one.reward - centre)
@@ -78,6 +79,30 @@ def test_policies_of_fixed_kernels_get_the_fitted_posterior(path, rng):
         X = np.array([one.contexts[one.action] for one in mine])
         expected = fit.predict(X, np.array([one.reward for one in mine]), offered)
         assert decision.mean + centre == pytest.approx(expected[decision.index])
+
+
+def test_every_named_policy_can_be_written_for_contexts_and_rewards_as_they_are(path):
+    log = read_log(path)
+    scaling = cb.Scaling(shift=[1.0, -2.0], spread=[0.5, 3.0])
+    fits = Fits(log, "rbf", scaling)
+    for name in policies.__all__:
+        policy = deployable(name, fits, 2)
+        assert cb.Policy.from_spec(policy.to_toml()) == policy
+        assert name == "Uniform" or (policy.scaling == scaling and policy.intercept > 0)
+
+
+def test_an_intercept_is_in_the_units_of_its_policys_kernel(path):
+    log = read_log(path)
+    fits = Fits(log, "linear")
+    offered = log.decisions[0].contexts
+    means = []
+    for name in ("LinUCB", "OFUL", "KernelUCB", "IGPUCB"):  # one posterior, in several units
+        agent = deployable(name, fits, 1).agent(0, cb.Network.path(3))
+        for one in log.decisions:
+            if one.agent == 0:
+                agent.observe(one.contexts[one.action], one.reward)
+        means.append(agent.predict(offered).mean)
+    assert np.ptp(means, axis=0).max() < 1e-6
 
 
 def test_the_table_has_a_row_for_each_policy(path, capsys):

@@ -1,28 +1,37 @@
 """`coop fit`: which kernel, ridge and noise suit a log?"""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from coopbandits.lab.commands.source import read_source, show_columns, written
+from coopbandits.lab.logs.configured import Fits, constant_of, deployable, known_policy
 from coopbandits.lab.logs.fit import KERNELS, Fit, compare_kernels
-from coopbandits.lab.logs.log import read_log
+from coopbandits.lab.logs.log import Log
 from coopbandits.lab.terminal import show_json, show_table, show_words
+from coopbandits.scaling import Scaling
 
 
 def main(options: argparse.Namespace) -> int:
     """Fit kernels to a log, and show them, the likeliest first.
 
     Args:
-        options: `log`, a path; `kernels`, names of kernels, or none for all; `ard`, whether each
-            dimension has its own lengthscale; `json`, whether to print JSON.
+        options: `log`, a path, and for a table its columns (`source.py`); `kernels`, names of
+            kernels, or none for all; `ard`, whether each dimension has its own lengthscale; `json`,
+            whether to print JSON; and, if they are there, `out`, a file for a policy with what was
+            found, its name `policy` and its `ttl`.
     """
-    log = read_log(options.log)
-    fits = compare_kernels(log, options.kernels or KERNELS, ard=bool(options.ard))
+    log, scaling = read_source(options)
+    units = log if scaling is None else log.scaled(scaling)
+    fits = compare_kernels(units, options.kernels or KERNELS, ard=bool(options.ard))
+    file = _written(options, log, fits[0], scaling)
     if options.json:
         show_json([_facts(fit) for fit in fits])
         return 0
     best = fits[0]
+    show_columns(log, scaling)
     show_table(
         f"{best.observations} rewards of {best.agents} agents; ± is a standard error, in percent",
         ["kernel", "log evidence a reward", "lengthscale", "scale", "noise", "ridge", "centre"],
@@ -30,8 +39,26 @@ def main(options: argparse.Namespace) -> int:
     )
     words = [f"{fit.name}: {warning}" for fit in fits for warning in fit.warnings]
     call = f"kernel={best.kernel!r}, ridge={best.ridge:.6g}, eta={best.eta:.6g}"
-    show_words([*words, f"likeliest: {call}", f"subtract {best.centre:.6g} from rewards"])
+    words.append(f"likeliest: {call}")
+    constant = f"or give the policy intercept={constant_of(best):.3g}"
+    words.append(f"subtract {best.centre:.6g} from rewards, {constant}")
+    if file is not None:
+        words.append(f"written: {file}, to be read by coopbandits.Policy.from_spec")
+    show_words(words)
     return 0
+
+
+def _written(
+    options: argparse.Namespace, log: Log, best: Fit, scaling: Scaling | None
+) -> Path | None:
+    """Write a policy with what was found, if it is asked for."""
+    out = getattr(options, "out", None)
+    if out is None:
+        return None
+    name = known_policy(getattr(options, "policy", "EagerKernelUCB"))
+    fits = Fits(log, best.name, scaling, made={best.name: best})
+    policy = deployable(name, fits, getattr(options, "ttl", 1))
+    return written(out, policy.to_toml())
 
 
 def _row(fit: Fit) -> list[str]:

@@ -7,6 +7,8 @@ from coopbandits.lab.logs.marginal import Family
 
 # a standard error of 1 in logarithms is a factor of e either way
 _VAGUE = 1.0
+# How the first warning begins where there may be no signal at all.
+HARDLY = "rewards are hardly"
 
 
 def at_bounds(
@@ -50,7 +52,7 @@ def hardly_a_signal(gained: float, parameters: int) -> list[str]:
     if gained > parameters:
         return []
     return [
-        f"rewards are hardly likelier under this kernel than as noise alone (log evidence "
+        f"{HARDLY} likelier under this kernel than as noise alone (log evidence "
         f"{gained:+.2g}): contexts may say nothing about them, and neither do these parameters"
     ]
 

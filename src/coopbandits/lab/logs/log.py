@@ -1,23 +1,7 @@
-"""What did a deployed policy see? A log of decisions, each with the chosen action's reward alone.
+"""What did a deployed policy see? Decisions, each with the reward of what was chosen alone."""
 
-A file has one decision a line (JSON Lines), in any order; a name that ends in `.gz` is compressed:
-
-    {"round": 1, "agent": 0, "contexts": [[0.1, 0.9], [0.4, 0.2]], "action": 1, "reward": 0.7,
-     "propensity": 0.5}
-
-`propensity` is the probability with which the logging policy took that action; `propensities`, in
-its place, are those of all offered actions. Either may be missing, but not on some lines only.
-`agent` is a number or a name, on all lines the same of both. `policy` is the fingerprint of the
-policy that decided, and `schema` the version of these fields; both may be missing. Other fields are
-ignored. A line is a `coopbandits.records.Logged`; docs/logs.md has the whole format.
-"""
-
-import gzip
-import json
-import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,29 +9,50 @@ import numpy as np
 from coopbandits import records
 from coopbandits.arrays import Array, IntArray, as_count, short
 from coopbandits.errors import InputError, NetworkError, ParameterError, ShapeError
-from coopbandits.network import Network, as_network
+from coopbandits.lab.logs.columns import Columns
+from coopbandits.lab.logs.frame import Frame, as_frame
+from coopbandits.lab.logs.from_table import decisions_of
+from coopbandits.lab.logs.naming import naming_of
 from coopbandits.network.names import as_names
 from coopbandits.policy import Policy
 from coopbandits.problems.problem import Problem
 from coopbandits.records import Logged
 from coopbandits.run import Run
+from coopbandits.scaling import Scaling
 
-__all__ = ["Log", "Logged", "append_log", "as_log", "read_log", "write_log"]
+__all__ = ["Log", "Logged", "as_log"]
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """Decisions of V agents, ordered by round and then agent. Made by `read_log` and `logged`.
+    """Decisions of V agents, ordered by round and then agent.
+
+    Made of a table by `Log.from_frame`, of decisions by `Log.of`, of a file by
+    `coopbandits.lab.read_log` and `coopbandits.lab.read_table`.
 
     Attributes:
         decisions: Each with the number of its agent.
         agents: V.
         names: What agents 0 … V−1 are called; None where they have numbers only.
+        columns: What the numbers of contexts stand for; None where that is not known.
+
+    Example:
+        >>> table = {
+        ...     "shop": ["Bern", "Oslo", "Bern", "Oslo"],
+        ...     "product": ["tea", "tea", "coffee", "tea"],
+        ...     "hour": [9, 11, 15, 16],
+        ...     "sold": [1, 0, 0, 1],
+        ... }
+        >>> cb.Log.from_frame(
+        ...     table, agent="shop", action="product", features=["hour"], reward="sold"
+        ... )
+        Log(4 decisions of 2 agents, 3 numbers, no propensities)
     """
 
     decisions: tuple[Logged, ...]
     agents: int
     names: tuple[str, ...] | None = None
+    columns: Columns | None = None
 
     def __post_init__(self) -> None:
         if not self.decisions or not all(isinstance(one, Logged) for one in self.decisions):
@@ -57,10 +62,10 @@ class Log:
         ordered = tuple(sorted(self.decisions, key=lambda one: (one.round, one.agent)))
         object.__setattr__(self, "decisions", ordered)
         for index, one in enumerate(ordered):
-            _check_against(one, ordered[0], self.agents)
+            check_against(one, ordered[0], self.agents)
             before = ordered[index - 1]
             if index and (one.round, one.agent) == (before.round, before.agent):
-                raise InputError(_twice(one))
+                raise InputError(twice(one))
 
     @classmethod
     def of(
@@ -87,6 +92,75 @@ class Log:
             agents = len(called)
         most = max((getattr(one, "agent", 0) for one in listed), default=0)
         return cls(listed, most + 1 if agents is None else as_count(agents, "agents"), called)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        agent: str,
+        reward: str,
+        features: Sequence[str] = (),
+        action: str | None = None,
+        chosen: str | None = None,
+        decision: str | None = None,
+        propensity: str | None = None,
+        time: str | None = None,
+        action_features: Sequence[str] | None = None,
+        categorical: Sequence[str] = (),
+        missing: str = "refuse",
+        catalogue: str = "all",
+        code_action: bool = True,
+    ) -> "Log":
+        """Make a log of a table of pandas, polars, Arrow, or of a dict of lists.
+
+        A row is a decision, and any action of the table could have been taken; or, with `chosen=`,
+        a row is an offered action. docs/logs.md says what can be asked of each.
+
+        Args:
+            frame: The table; `coopbandits.lab.read_table` reads CSV and Parquet files.
+            agent: The column that says whose decision it was, by name or number.
+            reward: What the action that was taken brought: numbers, or True and False.
+            features: What a context holds: numbers, True and False, or texts, which become a
+                number of 0 or 1 for each value.
+            action: What was taken, by its label; beside `features` a context then has a number of
+                0 or 1 for each label.
+            chosen: In a table with a row for each offered action, whether it was the one taken.
+            decision: In such a table, which rows are one decision; agent and time, if not given.
+            propensity: With which probability the action was taken; in a table of offered actions
+                either those of all, or those that were taken.
+            time: What orders an agent's decisions: times, numbers, or texts such as
+                "2026-01-31 10:22"; the order of rows, if not given.
+            action_features: Of a table with a row for each decision: which features belong to the
+                action. Those with one value for each action, if not given.
+            categorical: Features that are labels though they are numbers, such as a region's.
+            missing: What becomes of missing values: "refuse", "drop" (their decisions are left
+                out), or "indicate" (for features: the median, and a number that is 1 where it was
+                missing; a category of its own for texts).
+            catalogue: Of a table with a row for each decision: "all" actions of the table could be
+                taken, or those that the same "agent" took at some time.
+            code_action: Whether contexts tell actions apart by their labels; without it only by
+                features that belong to the action.
+        """
+        naming = naming_of(
+            agent=agent,
+            reward=reward,
+            features=features,
+            action=action,
+            chosen=chosen,
+            decision=decision,
+            propensity=propensity,
+            time=time,
+            action_features=action_features,
+            categorical=categorical,
+            missing=missing,
+            catalogue=catalogue,
+            code_action=code_action,
+        )
+        table = frame if isinstance(frame, Frame) else as_frame(frame, naming.columns)
+        decisions, columns, labels = decisions_of(table, naming)
+        names = None if labels == list(range(len(labels))) else as_names(labels)
+        return cls(tuple(decisions), len(labels), names, columns)
 
     @classmethod
     def of_run(
@@ -172,6 +246,10 @@ class Log:
         """The fingerprints of the policies that decided, each once, as far as they are known."""
         return tuple(dict.fromkeys(one.policy for one in self.decisions if one.policy is not None))
 
+    def only(self, rows: IntArray) -> "Log":
+        """Return some decisions of the log, by their places in it."""
+        return replace(self, decisions=tuple(self.decisions[row] for row in rows.tolist()))
+
     def before(self, round_: int) -> "Log":
         """Return the part of the log before a round: to learn from."""
         return self._part([one for one in self.decisions if one.round < round_], round_)
@@ -186,99 +264,26 @@ class Log:
                 f"no decision is left on that side of round {short(round_)}; the log has rounds "
                 f"{self.decisions[0].round} … {self.decisions[-1].round}"
             )
-        return Log(tuple(decisions), self.agents, self.names)
+        return replace(self, decisions=tuple(decisions))
+
+    def scaled(self, scaling: Scaling) -> "Log":
+        """Return the log with contexts in the units that a policy with this scaling computes in."""
+        moved = [
+            replace(
+                one,
+                contexts=scaling.scaled(one.contexts),
+                propensity=None if one.propensities is not None else one.propensity,
+            )
+            for one in self.decisions
+        ]
+        return replace(self, decisions=tuple(moved), columns=None)
 
     def called(self, agent: int) -> str:
         """Return what messages to people call an agent: its name, or its number."""
         return str(agent) if self.names is None else repr(self.names[agent])
 
 
-def read_log(path: str | Path, *, network: Network | None = None) -> Log:
-    """Read a log; what is wrong with it is said with the line where it is.
-
-    Args:
-        path: A file of JSON Lines; one whose name ends in `.gz` is decompressed.
-        network: The agents, so that a decision of an agent that is not among them is found, and
-            that agents have the numbers that they have there.
-    """
-    decisions: list[Logged] = []
-    seen: dict[tuple[int, int | str], int] = {}
-    for number, line in enumerate(_lines(Path(path)), start=1):
-        if not line.strip():
-            continue
-        try:
-            one = _decision(line)
-            if network is not None:
-                one = one.of_agent(as_network(network).index(one.agent))
-            _check_against(one, decisions[0] if decisions else one, None)
-            if (one.round, one.agent) in seen:
-                raise InputError(f"{_twice(one)} (also on line {seen[one.round, one.agent]})")
-        except InputError as error:
-            raise type(error)(f"{path}, line {number}: {error}") from error
-        seen[one.round, one.agent] = number
-        decisions.append(one)
-    if not decisions:
-        raise InputError(f"{path} holds no decision; expected one JSON object a line")
-    if network is None:
-        return Log.of(decisions)
-    return Log.of(decisions, agents=len(network), names=network.names if network.is_named else None)
-
-
-def write_log(log: Log, path: str | Path) -> None:
-    """Write a log; the same log gives the same bytes, and reads back to the bit."""
-    as_log(log)
-    lines = [
-        _line(one.of_agent(log.names[int(one.agent)]) if log.names is not None else one)
-        for one in log.decisions
-    ]
-    Path(path).write_bytes(_packed("".join(lines), Path(path)))
-
-
-def append_log(decisions: Iterable[Logged], path: str | Path) -> None:
-    """Add decisions to the end of a file, which is made if it is not there.
-
-    Each is checked on its own; `read_log` says what does not fit together.
-
-    Args:
-        decisions: Such as `Logged.of(agent, decision, contexts, reward)` makes.
-        path: A file of JSON Lines; one whose name ends in `.gz` is compressed.
-    """
-    listed = tuple(decisions)
-    if not all(isinstance(one, Logged) for one in listed):
-        raise ParameterError(f"expected decisions, each a Logged, got {short(listed)}")
-    with Path(path).open("ab") as file:
-        file.write(_packed("".join(map(_line, listed)), Path(path)))
-
-
-def _line(one: Logged) -> str:
-    return json.dumps(one.to_dict()) + "\n"
-
-
-def _packed(text: str, path: Path) -> bytes:
-    return gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode()
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        data = path.read_bytes()
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().split("\n")
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise InputError(
-            f"{path} cannot be read as a log ({error}); expected a text file of JSON Lines, "
-            "compressed by gzip if its name ends in .gz"
-        ) from error
-
-
-def _decision(line: str) -> Logged:
-    """Read one line."""
-    try:
-        fields: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"this is no JSON ({error}): {short(line.strip())}") from error
-    return Logged.from_dict(fields)
-
-
-def _check_against(one: Logged, first: Logged, agents: int | None) -> None:
+def check_against(one: Logged, first: Logged, agents: int | None) -> None:
     """Check that a decision fits the network and the log's first decision."""
     if isinstance(one.agent, str) != isinstance(first.agent, str):
         raise InputError(
@@ -303,7 +308,7 @@ def _check_against(one: Logged, first: Logged, agents: int | None) -> None:
             )
 
 
-def _twice(one: Logged) -> str:
+def twice(one: Logged) -> str:
     return (
         f"agent {one.agent} has two decisions in round {one.round}; number each agent's decisions "
         "1, 2, … in their order"

@@ -63,7 +63,7 @@ class Value:
 def importance_weights(log: Log, target: Target, *, uniform: bool = False) -> Array:
     """Return w = π(a|x)/p(a|x) of each logged action: (N,)."""
     p = known_propensities(as_log(log), uniform=uniform)
-    return _taken(log, probabilities(log, target, uniform=uniform)) / p
+    return of_taken(log, probabilities(log, target, uniform=uniform)) / p
 
 
 def evaluate_policy(
@@ -111,15 +111,18 @@ def evaluate_policy(
     if method == "bernstein" and estimator != "ips":
         raise ParameterError("method='bernstein' is for estimator='ips' only")
     level, rng = as_level(level), np.random.default_rng(as_seed(seed))
-    labels = _clusters(log, cluster)
+    labels = clusters_of(log, cluster)
     p = known_propensities(log, uniform=uniform)
     pi = probabilities(log, target, uniform=uniform)
-    w = _taken(log, pi) / p
-    effective = _effective(w, labels)
+    w = of_taken(log, pi) / p
+    effective = effective_decisions(w, labels)
     base, spread = 0.0, 0.0
     if method == "bernstein":
         base, spread = _range(log, reward_range)
-    gains = w * (log.rewards - base) + base if model is None else _doubly_robust(log, pi, w, model)
+    if model is None:
+        gains = w * (log.rewards - base) + base
+    else:
+        gains = doubly_robust(log, pi, w, cross_predicted(log, model))
     top = np.bincount(labels, weights=gains).astype(np.float64)
     bottom = np.bincount(labels, weights=w if estimator == "snips" else None).astype(np.float64)
     mean = float(top.sum() / bottom.sum())
@@ -144,11 +147,12 @@ def evaluate_policy(
     )
 
 
-def _taken(log: Log, pi: list[Array]) -> Array:
+def of_taken(log: Log, pi: list[Array]) -> Array:
+    """Take a target's probabilities of what was logged: (N,)."""
     return np.array([p[one.action] for p, one in zip(pi, log.decisions, strict=True)])
 
 
-def _clusters(log: Log, cluster: str) -> IntArray:
+def clusters_of(log: Log, cluster: str) -> IntArray:
     """Number the clusters 0 … G−1: (N,)."""
     columns = {"round": log.rounds, "agent": log.owners, "decision": np.arange(len(log))}
     labels = np.unique(columns[as_choice(cluster, "cluster", columns)], return_inverse=True)[1]
@@ -161,7 +165,7 @@ def _clusters(log: Log, cluster: str) -> IntArray:
     return labels
 
 
-def _effective(w: Array, labels: IntArray) -> float:
+def effective_decisions(w: Array, labels: IntArray) -> float:
     """Return what the weights are worth, or refuse them."""
     total = float(w.sum())
     effective = total**2 / float((w**2).sum()) if total > 0 else 0.0
@@ -200,22 +204,29 @@ def _range(log: Log, given: tuple[float, float] | None) -> tuple[float, float]:
     return (low + high) / 2, high - low
 
 
-def _doubly_robust(log: Log, pi: list[Array], w: Array, model: Fit) -> Array:
-    """Return Σ_a π(a|x)·q(x, a) + w·(r − q(x, a)) of each decision, cross-fitted: (N,)."""
+def cross_predicted(log: Log, model: Fit) -> list[Array]:
+    """Predict the rewards of all that was offered, each half of the rounds from the other: (K,)."""
     halves = np.unique(log.rounds, return_inverse=True)[1] % 2
     owners, taken, rewards = log.owners, log.taken, log.rewards
-    gains = np.empty(len(log))
+    found: list[Array] = [np.empty(0)] * len(log)
     for agent in np.unique(owners):
         for half in (0, 1):
             mine = np.flatnonzero((owners == agent) & (halves == half))
             other = np.flatnonzero((owners == agent) & (halves != half))
             if not len(mine):
                 continue
-            offered = np.concatenate([log.decisions[i].contexts for i in mine])
-            q = model.predict(taken[other], rewards[other], offered)
-            starts = np.cumsum([0, *(len(log.decisions[i].contexts) for i in mine)])
-            for i, start in zip(mine, starts, strict=False):
-                one = log.decisions[i]
-                values = q[start : start + len(one.contexts)]
-                gains[i] = pi[i] @ values + w[i] * (one.reward - values[one.action])
-    return gains
+            sets = [log.decisions[i].contexts for i in mine]
+            q = model.predict(taken[other], rewards[other], np.concatenate(sets))
+            for i, values in zip(mine, np.split(q, np.cumsum(list(map(len, sets)))), strict=False):
+                found[i] = values
+    return found
+
+
+def doubly_robust(log: Log, pi: list[Array], w: Array, q: list[Array]) -> Array:
+    """Return Σ_a π(a|x)·q(x, a) + w·(r − q(x, a)) of each decision: (N,)."""
+    return np.array(
+        [
+            p @ values + weight * (one.reward - values[one.action])
+            for one, p, weight, values in zip(log.decisions, pi, w, q, strict=True)
+        ]
+    )

@@ -155,7 +155,7 @@ class _Streams:
     def __init__(self, log: Log, *, uniform: bool, floor: object, seed: int) -> None:
         p = known_propensities(log, uniform=uniform)
         self.floor, self.used = floor_of(log, floor, uniform=uniform), 0
-        self._uniform = uniform
+        self._log, self._uniform = log, uniform
         # apart from the streams of agents and problems; drawn for all decisions before any is met
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 3)))
         passes = rng.random(len(log)) * p < self.floor * (1 + 1e-12)
@@ -171,7 +171,7 @@ class _Streams:
             choice = agent.preview(one.contexts)
             logging = distribution(one, uniform=self._uniform)
             if logging is not None and logging[choice] == 0:
-                refuse_action(one, choice)
+                refuse_action(self._log, one, choice)
             if passed and choice == one.action:
                 return one
         return None

@@ -25,6 +25,11 @@ def known_propensities(log: Log, *, uniform: bool) -> Array:
         uniform: Whether the user vouches that every offered action was as likely: 1/K.
     """
     as_flag(uniform, "uniform")
+    if log.sizes.max() == 1:
+        raise InputError(
+            "each decision of the log offers one action only, so that every policy does the same; "
+            "log all that was offered, or name the column of actions as action= (--action)"
+        )
     given = log.propensities
     if uniform:
         even = 1.0 / log.sizes
@@ -32,8 +37,8 @@ def known_propensities(log: Log, *, uniform: bool) -> Array:
             where = int(np.argmax(np.abs(given - even)))
             raise ParameterError(
                 f"uniform=True, but the log has propensity {given[where]:g} where "
-                f"{log.sizes[where]} actions were offered ({place(log.decisions[where])}); leave "
-                "uniform=True out, and the log's own propensities are used"
+                f"{log.sizes[where]} actions were offered ({place(log, log.decisions[where])}); "
+                "leave uniform=True out, and the log's own propensities are used"
             )
         return even
     if given is None:
@@ -84,32 +89,39 @@ def probabilities(log: Log, target: Target, *, uniform: bool) -> list[Array]:
     choose = target if callable(target) else _as_agents(target, log)
     found = []
     for one in log.decisions:
-        p = as_floats(choose(one.contexts, int(one.agent)), f"the target's answer {place(one)}")
+        p = as_floats(
+            choose(one.contexts, int(one.agent)), f"the target's answer {place(log, one)}"
+        )
         if p.shape != (len(one.contexts),) or (p < 0).any() or abs(p.sum() - 1) > 1e-6:
             raise ParameterError(
                 f"the target must answer {len(one.contexts)} probabilities that sum to 1 "
-                f"({place(one)}), got {short(p.tolist())}"
+                f"({place(log, one)}), got {short(p.tolist())}"
             )
-        p = p / p.sum()
-        logging = distribution(one, uniform=uniform)
-        if logging is not None and ((logging == 0) & (p > 0)).any():
-            refuse_action(one, int(np.argmax((logging == 0) & (p > 0))))
-        found.append(p)
+        found.append(p / p.sum())
+    check_support(log, found, uniform=uniform)
     return found
 
 
-def refuse_action(one: Logged, action: int) -> None:
+def check_support(log: Log, pi: Sequence[Array], *, uniform: bool) -> None:
+    """Refuse what a target would do where logging never does it: (K,) of each decision."""
+    for one, p in zip(log.decisions, pi, strict=True):
+        logging = distribution(one, uniform=uniform)
+        if logging is not None and ((logging == 0) & (p > 0)).any():
+            refuse_action(log, one, int(np.argmax((logging == 0) & (p > 0))))
+
+
+def refuse_action(log: Log, one: Logged, action: int) -> None:
     """Refuse a policy that takes an action that logging never takes."""
     raise InputError(
         f"the policy would take action {action} where the log gives it probability 0 "
-        f"({place(one)}), so the log cannot tell what it is worth; log with a probability above 0 "
-        "for every action, or ask about a policy that leaves it alone"
+        f"({place(log, one)}), so the log cannot tell what it is worth; log with a probability "
+        "above 0 for every action, or ask about a policy that leaves it alone"
     )
 
 
-def place(one: Logged) -> str:
+def place(log: Log, one: Logged) -> str:
     """Say where a decision stands in a log."""
-    return f"agent {one.agent}, round {one.round}"
+    return f"agent {log.called(int(one.agent))}, round {one.round}"
 
 
 def _as_agents(target: Any, log: Log) -> Callable[[Array, int], Array]:
