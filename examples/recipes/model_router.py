@@ -74,6 +74,6 @@ print(comparison)
 # %%
 agent = cb.EagerKernelUCB(linear, **options).exploring(0.05).agent(0, network, seed=0)
 decision = agent.decide(offered(0, 0, np.random.default_rng(1)))
-model = ["small", "large"][decision.index]
+model = "large" if decision.index == 1 else "small"
 print(f"{model}, taken with probability {decision.propensity:.3f}")
 messages = agent.reward(decision, 1.0 - PRICE * (model == "large"))
