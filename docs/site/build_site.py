@@ -78,18 +78,28 @@ def main() -> None:
     out = options.out.resolve()
     pages = out.with_name(f"{out.name}-pages")
     gathered(pages, demo=options.demo)
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--clean"]
-    made = subprocess.run(
-        [*command, "--config-file", str(SETTINGS), "--site-dir", str(out)],
-        env=_surroundings(pages),
-        check=False,
-    )
-    if made.returncode:
-        raise SystemExit(made.returncode)
+    _made(pages, out)
     for source in pages.rglob("*.md"):  # what llms.txt names
         if source.parent.name != "reference":
             shutil.copy(source, out / source.relative_to(pages))
     print(f"Site: {out / 'index.html'}")
+
+
+def _made(pages: Path, out: Path) -> None:
+    """Make the site, or end with what MkDocs has to say.
+
+    Not by `--quiet`: MkDocs counts as faults only warnings that it would show.
+    """
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean"]
+    made = subprocess.run(
+        [*command, "--config-file", str(SETTINGS), "--site-dir", str(out)],
+        env=_surroundings(pages),
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if made.returncode:
+        raise SystemExit(made.stderr)
 
 
 def _surroundings(pages: Path) -> dict[str, str]:
