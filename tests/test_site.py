@@ -47,7 +47,7 @@ pytest.importorskip("mkdocstrings_handlers", reason="the extra docs is not insta
 def tools():
     """The modules of docs/site, by name."""
     sys.path.insert(0, str(TOOLS))
-    names = ("pages", "recipes", "public_names", "llms", "mathml", "build_site")
+    names = ("pages", "recipes", "public_names", "llms", "mathml", "breakable", "build_site")
     try:
         yield {name: import_module(name) for name in names}
     finally:
@@ -138,6 +138,13 @@ def test_formulas_become_mathml_without_anything_to_download(tools):
     assert "\\" not in drawn
 
 
+def test_code_in_tables_breaks_at_its_marks_and_nowhere_else(tools):
+    text = "| a |\n|---|\n| `x/test_y.py::test_z` |\n\n`x/test_y.py`"
+    drawn = tools["breakable"].markdown.markdown(text, extensions=["tables", "breakable"])
+    assert "<code>x/<wbr />test_y.<wbr />py::<wbr />test_z</code>" in drawn
+    assert "<code>x/test_y.py</code>" in drawn
+
+
 def public():
     """Every public name, by its path."""
     for name in cb.__all__:
@@ -150,6 +157,12 @@ def test_the_page_of_errors_names_every_error():
     for name, value in vars(cb.errors).items():
         if isinstance(value, type) and issubclass(value, cb.errors.CoopBanditsError):
             assert f"`{name}`" in text, name
+
+
+def test_the_page_of_errors_names_every_kind_of_problem_over_http():
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    for kind in import_module("coopbandits.fleet.http.problems").KINDS:
+        assert f"`{kind}`" in text, kind
 
 
 def test_the_chart_and_the_table_name_every_policy():
