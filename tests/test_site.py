@@ -132,6 +132,13 @@ def test_the_recipe_runs_and_prints(script, tmp_path):
     assert any(cell["out"] for cell in cells)
 
 
+def test_a_function_in_a_module_of_its_name_is_read_where_it_is_made(tools):
+    where = tools["public_names"].where
+    assert where("coopbandits.problems", "table") == "coopbandits.problems.table.table"
+    assert where("coopbandits.kernels", "RBF") == "coopbandits.kernels.RBF"
+    assert where("coopbandits.similarity", "Evidence") == "coopbandits.similarity.Evidence"
+
+
 def test_formulas_become_mathml_without_anything_to_download(tools):
     drawn = tools["mathml"].formula(r"k(x, x') = \exp\bigl(-\lVert x \rVert^2 / 2\ell^2\bigr)")
     assert drawn.startswith('<div class="formula"><math')
@@ -244,12 +251,12 @@ def test_every_link_of_the_site_leads_somewhere_and_nothing_comes_from_outside(s
 @pytest.mark.slow
 def test_the_reference_has_every_public_name(site, tools):
     inventory = (site / "objects.inv").read_bytes().split(b"\n", 4)[-1]
-    found = {line.split(" ")[0] for line in zlib.decompress(inventory).decode().splitlines()}
-    for module in tools["public_names"].MODULES:
+    lines = [line.split(" ") for line in zlib.decompress(inventory).decode().splitlines()]
+    found = {name for name, kind, *_ in lines if kind != "py:module"}
+    names = tools["public_names"]
+    for module in names.MODULES:
         path = f"coopbandits.{module}"
-        named = {
-            f"{path}.{name}" for name in tools["public_names"].public_names(import_module(path))
-        }
+        named = {names.where(path, name) for name in names.public_names(import_module(path))}
         assert not named - found, path
     assert not {*public()} - found
 

@@ -5,6 +5,7 @@ What is public is what the package says by `__all__`; a module that says nothing
 
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -112,11 +113,27 @@ def write_reference(folder: Path) -> list[str]:
         pages[f"{module}.md"] = [
             f"# {path}",
             _module(path),
-            *(_entry(f"{path}.{name}", 2) for name in sorted(names, key=str.lower)),
+            *(_entry(where(path, name), 2) for name in sorted(names, key=str.lower)),
         ]
     for name, lines in pages.items():
         (folder / name).write_text("\n\n".join(lines) + "\n", encoding="utf-8")
     return [f"reference/{name}" for name in pages]
+
+
+def where(module: str, name: str) -> str:
+    """Say where a public name is read: where it is exported, or, beside a module so named, made.
+
+    Args:
+        module: The module that exports it.
+        name: The name.
+    """
+    value = getattr(import_module(module), name)
+    try:
+        beside = find_spec(f"{module}.{name}")
+    except ModuleNotFoundError:  # the exporting module is no package
+        beside = None
+    clash = beside is not None and not isinstance(value, ModuleType)
+    return f"{value.__module__ if clash else module}.{name}"
 
 
 def _module(path: str) -> str:
