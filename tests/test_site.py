@@ -47,7 +47,16 @@ pytest.importorskip("mkdocstrings_handlers", reason="the extra docs is not insta
 def tools():
     """The modules of docs/site, by name."""
     sys.path.insert(0, str(TOOLS))
-    names = ("pages", "recipes", "public_names", "llms", "mathml", "breakable", "build_site")
+    names = (
+        "pages",
+        "recipes",
+        "public_names",
+        "llms",
+        "mathml",
+        "breakable",
+        "docstrings",
+        "build_site",
+    )
     try:
         yield {name: import_module(name) for name in names}
     finally:
@@ -139,6 +148,14 @@ def test_a_function_in_a_module_of_its_name_is_read_where_it_is_made(tools):
     assert where("coopbandits.similarity", "Evidence") == "coopbandits.similarity.Evidence"
 
 
+def test_a_docstring_links_the_documents_that_it_names(tools):
+    text = "As docs/widths.md says (docs/no-such.md), `docs/widths.md`.\n\nExample:\n    >>> 1\n"
+    assert tools["docstrings"].for_the_site(text) == (
+        "As [What η, α, β and √β mean](../widths.html) says (docs/no-such.md), `docs/widths.md`."
+        "\n\nExamples:\n    >>> 1\n"
+    )
+
+
 def test_formulas_become_mathml_without_anything_to_download(tools):
     drawn = tools["mathml"].formula(r"k(x, x') = \exp\bigl(-\lVert x \rVert^2 / 2\ell^2\bigr)")
     assert drawn.startswith('<div class="formula"><math')
@@ -148,7 +165,7 @@ def test_formulas_become_mathml_without_anything_to_download(tools):
 def test_code_in_tables_breaks_at_its_marks_and_nowhere_else(tools):
     text = "| a |\n|---|\n| `x/test_y.py::test_z` |\n\n`x/test_y.py`"
     drawn = tools["breakable"].markdown.markdown(text, extensions=["tables", "breakable"])
-    assert "<code>x/<wbr />test_y.<wbr />py::<wbr />test_z</code>" in drawn
+    assert "<code>x/<wbr />test_y.py::<wbr />test_z</code>" in drawn
     assert "<code>x/test_y.py</code>" in drawn
 
 

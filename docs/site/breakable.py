@@ -11,7 +11,7 @@ import markdown
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import AtomicString
 
-_BREAKS = re.compile(r"(?<=[/_.:])(?=[A-Za-z]{2})")
+_BREAKS = re.compile(r"(?<=[/_.:])(?!py\b)(?=[A-Za-z]{2})")
 
 
 class _InTables(Treeprocessor):
