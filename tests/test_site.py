@@ -87,13 +87,13 @@ def test_a_link_shows_a_title_and_leads_to_the_page(tools):
     titles = {"a.md": "All of it", "decisions/b.md": "What for", "changelog.md": "Changelog"}
     text = (
         "[mine](../examples/recipes/my_own.py) "
-        "[a.md](a.md#x) [docs/a.md](a.md) [words](a.md), docs/a.md, `docs/a.md`, "
+        "[a.md](a.md#x) [docs/a.md](a.md) [words](a.md), (docs/a.md), `docs/a.md`, "
         "[log](../CHANGELOG.md) [out](https://example.org/a.md) [here](#x)\n"
         "```\n[a.md](a.md) docs/a.md\n```\n"
     )
     assert tools["pages"].page_of(text, place="c.md", titles=titles) == (
         "[mine](recipes/my-own.md) "
-        "[All of it](a.md#x) [All of it](a.md) [words](a.md), [All of it](a.md), `docs/a.md`, "
+        "[All of it](a.md#x) [All of it](a.md) [words](a.md), ([All of it](a.md)), `docs/a.md`, "
         "[log](changelog.md) [out](https://example.org/a.md) [here](#x)\n"
         "```\n[a.md](a.md) docs/a.md\n```\n"
     )
@@ -149,9 +149,9 @@ def test_a_function_in_a_module_of_its_name_is_read_where_it_is_made(tools):
 
 
 def test_a_docstring_links_the_documents_that_it_names(tools):
-    text = "As docs/widths.md says (docs/no-such.md), `docs/widths.md`.\n\nExample:\n    >>> 1\n"
+    text = "As said (docs/widths.md, docs/no-such.md), `docs/widths.md`.\n\nExample:\n    >>> 1\n"
     assert tools["docstrings"].for_the_site(text) == (
-        "As [What η, α, β and √β mean](../widths.html) says (docs/no-such.md), `docs/widths.md`."
+        "As said ([What η, α, β and √β mean](../widths.md), docs/no-such.md), `docs/widths.md`."
         "\n\nExamples:\n    >>> 1\n"
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import griffe
 from pages import DOCS, title_of
 
-_NAMED = re.compile(r"(?<![\w/`(\[])docs/([\w/-]+)\.md(?![\w`\]])")
+_NAMED = re.compile(r"(?<!\]\()(?<![\w/`\[])docs/([\w/-]+)\.md(?![\w`\]])")
 
 
 class Docstrings(griffe.Extension):
@@ -33,6 +33,6 @@ def for_the_site(text: str) -> str:
         file = DOCS / f"{found[1]}.md"
         if not file.is_file():
             return found[0]
-        return f"[{title_of(file.read_text(encoding='utf-8'))}](../{found[1]}.html)"
+        return f"[{title_of(file.read_text(encoding='utf-8'))}](../{found[1]}.md)"
 
     return _NAMED.sub(link, text.replace("\nExample:\n", "\nExamples:\n"))

@@ -18,7 +18,7 @@ _FIRST = {"glossary.md": "---\nsearch:\n  boost: 3\n---\n\n"}
 
 _FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)[^\n]*$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
-_NAMED = re.compile(r"(?<![\w/(\[`.])docs/([\w/-]+\.md)(?![\w\]`)])")
+_NAMED = re.compile(r"(?<!\]\()(?<![\w/\[`.])docs/([\w/-]+\.md)(?![\w\]`])")
 
 
 def write_pages(folder: Path) -> list[str]:
