@@ -17,7 +17,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: demo trust federated router test test-all test-pythons coverage ci nightly bench bench-fleet soak lint \
+.PHONY: demo docs trust federated router test test-all test-pythons coverage ci nightly bench bench-fleet soak lint \
 	types format clean
 
 demo: $(LAB)
@@ -33,6 +33,13 @@ federated: $(EXAMPLES)
 # Needs scikit-learn, the extra `datasets`, and data that are downloaded apart: DATA=folder.
 router: $(READY)
 	$(BIN)/python examples/llm_router.py $(DATA)
+
+# The documentation site: out/site/index.html. The first time it plays the demo, whose page it shows.
+docs: $(READY) out/demo/report.html
+	$(BIN)/python docs/site/build_site.py
+
+out/demo/report.html: | $(LAB)
+	$(BIN)/coop demo
 
 test: lint types $(BROWSER)
 	$(PYTEST)

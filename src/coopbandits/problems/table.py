@@ -74,8 +74,8 @@ def table(
 
     Args:
         network: The agents.
-        contexts: (T, V, K, d), or nested lists [t][v] of (K, d) where sets differ in size.
-        rewards: (T, V, K), or nested lists [t][v] of (K,): what each offered action brings, also
+        contexts: (T, V, K, d), or nested lists `[t][v]` of (K, d) where sets differ in size.
+        rewards: (T, V, K), or nested lists `[t][v]` of (K,): what each offered action brings, also
             those that were not taken. Logs of the taken actions alone are for `coopbandits.lab`
             (docs/logs.md).
         expected: As rewards, their expectations: regret is measured against them. Without them it
