@@ -21,6 +21,8 @@ LEFT = (
     "__pycache__", "*.egg-info", ".git", ".gitignore", ".ci", ".venv*", ".*_cache", ".hypothesis",
     ".coverage*", "build", "dist", "out", "site",
 )  # fmt: skip
+# Tests that are quick, and need what lies beside the source: documents, and stored messages.
+SOME = ("tests/test_release.py", "tests/protocol/test_messages.py")
 ELSEWHERE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
@@ -132,7 +134,7 @@ def test_the_sdist_holds_source_docs_and_all_tests_and_its_tests_run(sdist, tmp_
     added = {name for name in held if name in {"PKG-INFO", "setup.cfg"} or ".egg-info/" in name}
     assert held - added == files_of(ROOT)
     assert {"LICENSE", "CITATION.cff", "docs/architecture.md", "tests/conftest.py"} <= held
-    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_width.py"]
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *SOME]
     here = {**ELSEWHERE, "PYTHONPATH": str(unpacked / "src")}
     ran = subprocess.run(tests, capture_output=True, text=True, check=False, cwd=unpacked, env=here)
     assert ran.returncode == 0, ran.stdout

@@ -111,7 +111,7 @@ def how_to_get(missing: Sequence[str], *, data: str | None = None) -> list[str]:
     lines = [f"  {name:{wide}}  {source.address}" for name, source in sources.items()]
     lines.append(
         f"Put these files into {data_folders(data)[0]}, or name the folder that has them with "
-        f"--data or {VARIABLE}, and run the same again."
+        f"--data or {VARIABLE}, and run it again into another folder (--out)."
     )
     if "as-Skitter" in missing:
         lines.append(
