@@ -1,19 +1,18 @@
 # %% [markdown]
 # # My table
 #
-# A table of decisions that were taken: which shop, what was offered, what was taken, with which probability, what came of it.
-# From it follow the kernel and the noise that suit the rewards, what a cooperating policy would have earned, and agents
-# that start with what the table knows.
+# A table of decisions that were taken: which shop, which customer, what was offered, with which probability, what came of
+# it. From it follow the kernel and the noise that suit the rewards, which policy to take, and agents that start with what
+# the table knows.
 
 # %% [markdown]
 # ## The table
 #
 # Three shops offer each customer one of three discounts. A row is a decision; `propensity` is the probability with which
-# the discount was drawn (here all alike). The table is made up here; yours comes from a file, by `pandas.read_csv`.
+# the discount was drawn (here all alike). The table is made up here; yours comes from a file, by `pandas.read_csv` or
+# `coopbandits.lab.read_table`.
 
 # %%
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -35,83 +34,59 @@ print(table.head(4).to_string(index=False))
 # %% [markdown]
 # ## As a log
 #
-# A context describes an offered action: here the discount, and the customer it is offered to. Columns in raw units are
-# scaled once, with the same numbers for all shops.
+# A context describes an offered action: the discount, and the customer it is offered to. `action=` says what was taken,
+# `features=` what describes it; every discount of the table could have been taken. Texts become numbers of 0 or 1, and a
+# missing value is refused with its column and what to do.
 
 # %%
 import coopbandits as cb
-from coopbandits.lab import Log
-from coopbandits.records import Logged
 
+log = cb.Log.from_frame(
+    table,
+    agent="shop",
+    action="discount",
+    features=["age", "basket", "discount"],
+    reward="sold",
+    propensity="propensity",
+    code_action=False,  # the number tells discounts apart
+)
 network = cb.Network.from_edges([("north", "centre"), ("centre", "south")])
-discounts = [0.0, 5.0, 10.0]
-columns = ["age", "basket", "discount"]
-scaling = cb.Scaling.fit(table[columns])
-
-decisions = []
-for shop, part in table.groupby("shop"):
-    for number, row in enumerate(part.itertuples(), start=1):
-        offered = [[row.age, row.basket, d] for d in discounts]
-        decisions.append(
-            Logged(
-                round=number,
-                agent=network.index(shop),
-                contexts=scaling.scaled(offered),
-                action=discounts.index(row.discount),
-                reward=row.sold,
-                propensity=row.propensity,
-            )
-        )
-log = Log.of(decisions, names=network.names)
 print(log)
 
 # %% [markdown]
-# ## Which kernel, which noise?
+# ## What suits it?
 #
-# By marginal likelihood, best first. Differences below 2 or 3 in `evidence` are none.
+# `advise` compares policies, kernels and γ on it, by off-policy estimates and replays side by side, and says in words whether
+# the log can tell them apart. On the command line: `coop advise shops.csv --agent shop …`.
 
 # %%
-from coopbandits.lab import compare_kernels
+from coopbandits.lab import advise
 
-for fit in compare_kernels(log, ["linear", "rbf"]):
-    print(f"{fit.name}: evidence {fit.evidence:.1f}, noise {fit.noise:.2f}, eta {fit.eta:.2f}")
-
-# %% [markdown]
-# RBF fits better here, since it can hold what a linear kernel cannot: that shops sell more or less in general. A policy
-# holds that in `intercept=`, and the linear kernel then does, with fewer numbers to learn.
-#
-# ## What would it have earned?
-#
-# Rejection replay plays a learning policy against the log, and takes the decisions in which both agree. Intervals tell
-# whether the log can tell policies apart.
-
-# %%
-from coopbandits.lab import replay_policy
-
-options: dict[str, Any] = {"ridge": 0.2, "eta": 0.4, "intercept": 1.0}
-alone = cb.LinUCB(**options)
-together = cb.EagerKernelUCB(cb.kernels.Linear(), **options)
-for policy in (alone, together):
-    replay = replay_policy(log, policy, network=network)
-    print(
-        f"{policy.name}: {replay.mean:.3f}, between {replay.interval[0]:.3f} and "
-        f"{replay.interval[1]:.3f}; logged {replay.logged:.3f}"
-    )
+advice = advise(log, network=network, ttls=(1,), kernels=("linear",), replays=False)
+for one in advice.judged:
+    low, high = one.gap_interval
+    print(f"{one.candidate.name}: {one.value:.3f}, less than the best: {low:.3f} … {high:.3f}")
+print(advice.verdict, advice.recommended.name, advice.more)
 
 # %% [markdown]
 # ## Agents that start from it
 #
-# Every shop's agent hears its own past and its neighbours', in blocks, and decides from then on.
+# Every shop's agent hears its own past and its neighbours', in the table's own units, and decides from then on.
 
 # %%
-policy = cb.EagerKernelUCB(cb.kernels.Linear(), features=cb.features.Exact(), **options)
-agents = {shop: policy.agent(shop, network) for shop in network.names}
-for shop, agent in agents.items():
-    for origin in {shop, *(network.names[v] for v in network.neighbours(shop))}:
-        part = table[table.shop == origin]
-        agent.hear(origin, scaling.scaled(part[columns]), part.sold)
-    customer = [[30.0, 60.0, d] for d in discounts]
-    rated = agent.predict(scaling.scaled(customer)).mean.round(2)
+from coopbandits.lab import start_agents
+
+policy = cb.EagerKernelUCB(
+    cb.kernels.Linear(),
+    scaling=cb.Scaling.fit(table[["age", "basket", "discount"]]),
+    features=cb.features.Exact(),
+    ridge=0.2,
+    eta=0.4,
+    intercept=1.0,
+)
+discounts = [0.0, 5.0, 10.0]
+for shop, agent in zip(network.names, start_agents(log, policy, network=network), strict=True):
+    rated = agent.predict([[30.0, 60.0, d] for d in discounts]).mean.round(2)
     print(shop, dict(zip(discounts, rated.tolist(), strict=True)))
 
 # %% [markdown]
