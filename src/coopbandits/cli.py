@@ -38,10 +38,18 @@ EXAMPLES = {
         "coop inspect edges.csv --ttl 1 2 3 --json",
     ],
     "schema": ["coop schema --out experiment.schema.json"],
-    "fit": ["coop fit log.jsonl", "coop fit log.jsonl --kernels linear,rbf --ard"],
+    "fit": [
+        "coop fit log.jsonl",
+        "coop fit log.jsonl --kernels linear,rbf --ard",
+        "coop fit shops.csv --agent shop --action product --features price,hour --reward sold",
+    ],
     "replay": [
         "coop replay log.jsonl --network edges.txt",
         "coop replay log.jsonl --policies LinUCB,EagerKernelUCB --json",
+    ],
+    "advise": [
+        "coop advise log.jsonl --network edges.txt",
+        "coop advise log.jsonl --network edges.txt --out out/advice",
     ],
     "doctor": ["coop doctor"],
     "up": ["coop up --agents 5 --demo", "coop up --topology site.toml --out out/fleet"],

@@ -29,6 +29,7 @@ def taste(shop, product, hour):
 def desk(tmp_path, monkeypatch):
     """A folder with the table and the edges of two regions, in which commands are typed."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
     rows = shops.write(tmp_path / "shops.csv", each=90, base=taste, seed=3)
     pairs = [(shops.NAMES[v], shops.NAMES[v + 1]) for v in range(11) if v != 5]
     edges = "".join(f"{i},{j}\n" for i, j in pairs)

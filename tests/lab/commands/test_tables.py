@@ -26,6 +26,11 @@ def table(tmp_path_factory):
     return path
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 def python(table):
     return read_table(table, features=["cents", "hour"], propensity="p", **ROLES)
 

@@ -62,11 +62,9 @@ def show_columns(log: Log, scaling: Scaling | None) -> None:
         start += len(feature.names)
         rows.append([*row, scaled])
     who = f"{len(log)} decisions of {log.agents} agents ({', '.join(shown_names(log))})"
-    show_table(
-        f"{who}; a context has {log.dim} numbers",
-        ["column", "kind", "span", "belongs to", "missing", "scaled"],
-        rows,
-    )
+    columns = ["column", "kind", "span", "belongs to", "missing", "scaled"]
+    title = f"{who}; a context has {log.dim} numbers"
+    show_table(title, columns, rows, left=len(columns))  # texts
 
 
 def shown_names(log: Log, most: int = 12) -> list[str]:
