@@ -43,6 +43,8 @@ _OWN = np.array([0.004, 0.3])
 _OWN_OF = np.array([0, 0, 0, 0, 1, 1, 1])
 # An agent is visited with this many times the share of observations that are new, and at least so.
 _VISITS, _LEAST_VISITS = 10.0, 0.1
+# So many last sweeps of a chain are samples, at each estimate; those before are burn-in.
+_SAMPLES = 2
 # Kernels without a finite basis go through so many leading features.
 _LEADING = 12
 # Sums of squares that differ by less than this, relative to them, differ by rounding.
@@ -214,7 +216,7 @@ class EvidenceLearner:
         # chains start once it is known how much contexts vary within agents
         if not self.similarity.contexts or table.n[views.index[0, columns]].max() > 1:
             state[0, columns] = swept.labels.T
-        last = slice(sweeps - 1, None, sweeps)
+        last = np.arange(len(swept.samples)) % sweeps >= sweeps - _SAMPLES
         loading, own_part, weight = partition_kernels(
             swept.samples[last],
             swept.me,
@@ -316,10 +318,10 @@ class EvidenceLearner:
     def _sweeps(views: Views) -> int:
         """How many sweeps do chains take? Two, and one more for each doubling of observations.
 
-        They start from one observation of each agent. All sweeps but the last are burn-in.
+        They start from one observation of each agent.
         """
         before = max(int(views.before[0]), int(views.heard[0].sum()), 1)
-        return 1 + max(1, (int(views.known[0]) // before).bit_length())
+        return _SAMPLES - 1 + max(1, (int(views.known[0]) // before).bit_length())
 
     @staticmethod
     def _visit(views: Views) -> float:
