@@ -5,7 +5,7 @@
 Each case runs in a process of its own, one thread, so that its peak memory is its own; seconds are
 CPU. Real networks are looked for in the folder that --data or COOPBANDITS_DATA names, and in the
 cache, else fetched from SNAP. Where COOP_BEFORE names another source tree
-(`git worktree add ../before d7d6f3e~`, then COOP_BEFORE=../before/src), `growing` times the same
+(`git worktree add out/before d7d6f3e~`, then COOP_BEFORE=out/before/src), `growing` times the same
 case there too, in turn.
 """
 

@@ -1,8 +1,8 @@
 """Is it as fast as another tree? Rows of speed.py, smaller, in two source trees by turns.
 
-    git worktree add ../before 21b32ca
-    python benchmarks/side_by_side.py ../before/src            # all rows, about ten minutes
-    python benchmarks/side_by_side.py ../before/src coop alone # some of them
+    git worktree add out/before 21b32ca
+    python benchmarks/side_by_side.py out/before/src            # all rows, about ten minutes
+    python benchmarks/side_by_side.py out/before/src coop alone # some of them
 
 Seconds are of one process's CPU, the least of three; trees take turns, since machines are noisy.
 A row is a whole simulation after a first round that is not counted, or decisions of one agent.

@@ -7,7 +7,7 @@
 
 and side by side with another commit's `Evidence`, here that before chains (`git worktree add`):
 
-    PYTHONPATH=../before/src python benchmarks/similarity.py run er60 path60 --policies eager \\
+    PYTHONPATH=out/before/src python benchmarks/similarity.py run er60 path60 --policies eager \\
         --only evidence --results before.csv
     python benchmarks/similarity.py paired before.csv
 

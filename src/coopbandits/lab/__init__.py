@@ -159,4 +159,4 @@ if not TYPE_CHECKING:  # or a checker would take any name for one of ours
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -66,9 +66,9 @@ def _show(advice: Advice) -> None:
             "policy",
             "trained on this log",
             "less than the best",
-            "worth",
+            "effective decisions",
             "while learning",
-            "rounds",
+            "replayed rounds",
         ],
         [_row(advice, one) for one in advice.judged],
     )

@@ -42,8 +42,9 @@ def read_source(options: argparse.Namespace) -> tuple[Log, Scaling | None]:
     if missing:
         raise ParameterError(
             f"{options.log} is a table; say which of its columns are what: {' and '.join(missing)} "
-            f"are needed, then {', '.join(_flag(r) for r in ROLES if r not in _NEEDED)}. Its "
-            f"columns are {', '.join(names_in(options.log))}"
+            f"{'is' if len(missing) == 1 else 'are'} needed, then "
+            f"{', '.join(_flag(role) for role in ROLES if role not in _NEEDED)}. "
+            f"Its columns are {', '.join(names_in(options.log))}"
         )
     log = read_table(options.log, **roles)
     return log, fit_scaling(log)

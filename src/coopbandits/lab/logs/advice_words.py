@@ -1,5 +1,7 @@
 """What does a log say of its candidates? The verdict in words."""
 
+import numpy as np
+
 from coopbandits.lab.logs.advice import NEAR, Advice, Judged
 from coopbandits.lab.logs.candidates import Candidate
 from coopbandits.lab.logs.fit_words import HARDLY
@@ -67,18 +69,39 @@ def _verdict(advice: Advice) -> list[str]:
             f"Verdict: take “{named}”. It is as good as {_listed(others)} to within "
             f"{NEAR:.0%}, and the most cautious.{less}"
         ]
-    apart = _listed([advice.recommended, *advice.rivals])
+    different = _different(advice)
+    if len(different) == 1:
+        everyone = _listed([advice.recommended, *advice.rivals])
+        return [
+            f"Verdict: this log cannot tell {everyone} apart: all would have taken the same.{less}",
+            f"Take “{named}”, the most cautious of them.",
+        ]
+    apart = _listed(different)
+    same = [one for one in advice.rivals if one not in different]
+    alike = (
+        f" On this log {_listed(same)} would have taken what one of these takes." if same else ""
+    )
     more = (
         f"If differences are as they look, some {_round(advice.more)} more decisions like these "
-        f"{len(advice.log):,} would."
+        f"{len(advice.log):,} would, or show that they differ by less than {NEAR:.0%}."
         if advice.more is not None
         else f"Not even a hundred times these {len(advice.log):,} decisions would, if differences "
         "are as small as they look."
     )
     return [
-        f"Verdict: this log cannot tell these apart: {apart}. {more}{less}",
+        f"Verdict: this log cannot tell these apart: {apart}.{alike} {more}{less}",
         f"Until then: “{named}”, the most cautious of them.",
     ]
+
+
+def _different(advice: Advice) -> list[Candidate]:
+    """Return what may be the best, of those that would all take the same one alone."""
+    found: list[Judged] = []
+    for candidate in (advice.recommended, *advice.rivals):
+        one = advice.of(candidate)
+        if not any(np.array_equal(one.gains, other.gains) for other in found):
+            found.append(one)
+    return [one.candidate for one in found]
 
 
 def _over_logged(advice: Advice) -> str:

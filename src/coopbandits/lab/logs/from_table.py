@@ -105,7 +105,8 @@ def _complete(frame: Frame, naming: Naming, groups: list[IntArray], taken: IntAr
         if name is not None:  # only what was taken needs these
             holes[name] = frame[name].missing & np.isin(np.arange(frame.rows), taken)
     if naming.missing != "drop":
-        _refuse(holes, frame.rows)
+        fillable = any(holes[name].any() for name in naming.features if name in holes)
+        _refuse(holes, frame.rows, features=fillable)
     broken = np.any([*holes.values()], axis=0)
     used = np.array([not broken[rows].any() for rows in groups])
     if not used.any():
@@ -117,8 +118,8 @@ def _refuse_missing(frame: Frame, names: Sequence[str]) -> None:
     _refuse({name: frame[name].missing for name in names}, frame.rows)
 
 
-def _refuse(holes: dict[str, BoolArray], rows: int) -> None:
-    """Name the columns without values, and how many rows have none."""
+def _refuse(holes: dict[str, BoolArray], rows: int, *, features: bool = True) -> None:
+    """Name the columns without values, and how many rows have none; only features can be filled."""
     found = {name: gone for name, gone in holes.items() if gone.any()}
     if not found:
         return
@@ -127,10 +128,14 @@ def _refuse(holes: dict[str, BoolArray], rows: int) -> None:
         f"{int(gone.argmax()) + 1})"
         for name, gone in found.items()
     ]
+    filled = (
+        "; missing='indicate' puts a feature's median there and adds a number that is 1 where it "
+        "was missing"
+    )
     raise InputError(
-        f"{'; '.join(said)}. Repair them, leave the column out, or pass missing='drop' (--missing "
-        "drop) for a log without these decisions; missing='indicate' puts a feature's median there "
-        "and adds a number that is 1 where it was missing"
+        f"{'; '.join(said)}. Repair them, {'leave the column out, ' if features else ''}or pass "
+        "missing='drop' (--missing drop) for a log without these decisions"
+        f"{filled if features else ', which nothing can be put in place of'}"
     )
 
 

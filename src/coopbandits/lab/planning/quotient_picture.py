@@ -51,7 +51,9 @@ def draw_quotient(axis: Any, network: Network, labels: IntArray) -> list[str]:
     faces = ["white" if sizes[g] == 1 else GROUPS[place[g]] for g in drawn.tolist()]
     borders = [QUIET if n == 1 else "white" for n in members.tolist()]
     areas = np.clip(members * min(_LARGEST / members.max(), _COVERED / members.sum()), 40, None)
-    axis.scatter(*at.T, s=areas, c=faces, edgecolors=borders, linewidths=0.8, zorder=3)
+    axis.scatter(
+        *at.T, s=areas, c=faces, edgecolors=borders, linewidths=0.8, zorder=3, clip_on=False
+    )
     for (x, y), count, area in zip(at.tolist(), members.tolist(), areas.tolist(), strict=True):
         if count > 1 and area >= 130:
             axis.annotate(f"{count:,}", (x, y), ha="center", va="center", fontsize=7, zorder=4)
