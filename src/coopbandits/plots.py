@@ -62,7 +62,7 @@ def finish(axes: "Axes", *, note: str) -> None:
     axes.set_title(note, fontsize="small", loc="left", color=QUIET)
     last = max(float(np.max(line.get_xdata())) for line in axes.lines)
     axes.set_xlim(0, last)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="x", integer=True)
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.2)

@@ -1,12 +1,14 @@
 """Advice from logs of known truth: what is named is nearly the best, or nothing is named."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import coopbandits as cb
 from coopbandits.errors import InputError, NetworkError, ParameterError
 from coopbandits.lab import Log, Logged, advise, fit_kernel, logged, start_agents
-from coopbandits.lab.logs import advice as room
+from coopbandits.lab.logs import advice as room, advice_words as words
 from coopbandits.lab.logs.candidates import Candidate, candidates, suited
 
 V = 4
@@ -296,3 +298,22 @@ def test_a_log_in_which_nothing_is_taken_that_agents_would_take_tells_nothing(rn
     words = " ".join(found.words)
     assert "tells nothing of any candidate" in words
     assert "worth" in found.judged[0].refusals[0]
+
+
+def test_candidates_that_would_take_the_same_are_told_apart_from_open_ones(rng):
+    top = 1.0 + rng.normal(size=60)
+    open_, best = made("open", 0, top - rng.normal(size=60), top=top), made("best", 2, top)
+    twin = made("twin", 1, top, top=top)
+    judged = [open_, twin, best]
+    advice = SimpleNamespace(
+        verdict="unclear", recommended=open_.candidate, more=260, judged=judged, log=range(60),
+        rivals=(twin.candidate, best.candidate),
+        of=lambda candidate: next(one for one in judged if one.candidate is candidate),
+    )  # fmt: skip
+    said = " ".join(words._verdict(advice))
+    assert "apart: “open” and “twin”. On this log “best” would have taken what one of these" in said
+    assert "some 260 more decisions" in said
+    advice.recommended, advice.rivals = twin.candidate, (best.candidate,)
+    said = " ".join(words._verdict(advice))
+    assert "cannot tell “twin” and “best” apart: all would have taken the same" in said
+    assert "more decisions" not in said

@@ -78,9 +78,7 @@ def _verdict(advice: Advice) -> list[str]:
         ]
     apart = _listed(different)
     same = [one for one in advice.rivals if one not in different]
-    alike = (
-        f" On this log {_listed(same)} would have taken what one of these takes." if same else ""
-    )
+    rest = f" On this log {_listed(same)} would have taken what one of these takes." if same else ""
     more = (
         f"If differences are as they look, some {_round(advice.more)} more decisions like these "
         f"{len(advice.log):,} would, or show that they differ by less than {NEAR:.0%}."
@@ -89,7 +87,7 @@ def _verdict(advice: Advice) -> list[str]:
         "are as small as they look."
     )
     return [
-        f"Verdict: this log cannot tell these apart: {apart}.{alike} {more}{less}",
+        f"Verdict: this log cannot tell these apart: {apart}.{rest} {more}{less}",
         f"Until then: “{named}”, the most cautious of them.",
     ]
 
