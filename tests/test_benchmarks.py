@@ -241,6 +241,7 @@ def agents(monkeypatch, tmp_path):
     return agents
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_agents_measures_resumes_and_prints(agents, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["agents", "run"])
     agents.main()
@@ -355,6 +356,7 @@ def test_memory_is_flat_if_all_tenths_after_the_first_are_alike(monkeypatch):
     assert soak.flatness([*[100.0] * 900, *[110.0] * 100])["growth"] == 1.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("named", "said"),
     [

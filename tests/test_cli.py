@@ -116,6 +116,7 @@ def test_an_unexpected_fault_of_own_code_is_named(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_names_that_look_like_markup_or_formulas_are_names(tmp_path):
     odd = ["a [/b] c", "eager [ttl=2]", r"cost $\frac{a$ x", "\u9023"]
     tables = small(trials=1, rounds=2, policies={name: {"kind": "LinUCB"} for name in odd})
@@ -183,6 +184,7 @@ def test_a_command_leaves_signals_as_they_were(capsys):
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+@pytest.mark.slow
 def test_names_are_shown_and_written_as_text_that_nothing_obeys(tmp_path, capsys):
     names = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1+1", "red \x1b[31m \x9b7m", "back \u202etxt"]
     tables = small(
@@ -219,6 +221,7 @@ def test_more_rounds_than_can_be_kept_are_refused_before_the_start(file, tmp_pat
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_takes_long_says_so_and_what_helps(file, tmp_path, capsys, monkeypatch):
     arguments = ["run", str(file), "rounds=3", "--workers", "1", "--out"]
     assert cli.main([*arguments, str(tmp_path / "quick")]) == 0
@@ -268,6 +271,7 @@ PLAIN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", PLAIN)
 def test_a_terminal_of_few_letters_gets_what_it_can_write(tmp_path, encoding):
     tables = small(trials=2, rounds=3, policies={"η γ Erdős 連": {"kind": "LinUCB"}})
@@ -291,6 +295,7 @@ def test_help_and_errors_are_written_in_plain_letters(command):
     assert (done.stdout + done.stderr).isascii()
 
 
+@pytest.mark.slow
 def test_json_holds_the_same_whatever_letters_the_terminal_has(tmp_path):
     (tmp_path / "γ.txt").write_text("0 1\n1 2\n")
     shown = {
@@ -351,6 +356,7 @@ def without(packages, *arguments):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PACKAGES)
 def test_doctor_says_what_is_missing_without_it(name):
     packages = PACKAGES[name]
@@ -371,6 +377,7 @@ def test_doctor_takes_an_extra_that_nobody_needs_for_no_fault():
     assert done.stdout.endswith("all is well\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["rich", "matplotlib", "pyarrow"])
 def test_a_run_that_lacks_a_package_is_refused_before_it_plays(file, tmp_path, package):
     done = without([package], "run", file, "--out", tmp_path / "run", "--workers", "1")
@@ -380,6 +387,7 @@ def test_a_run_that_lacks_a_package_is_refused_before_it_plays(file, tmp_path, p
     assert not list(tmp_path.glob("run/trials/*"))
 
 
+@pytest.mark.slow
 def test_a_run_needs_no_pandas(file, tmp_path):
     done = without(["pandas"], "run", file, "--out", tmp_path / "run", "--workers", "1")
     assert (done.returncode, done.stderr) == (0, "")

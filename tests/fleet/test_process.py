@@ -108,6 +108,7 @@ def test_a_node_that_is_killed_goes_on_with_all_that_it_acknowledged(made):
         assert one.end() == 0
 
 
+@pytest.mark.slow
 def test_neighbours_learn_from_each_other(made):
     with node(made.nodes["site-1"]) as one, node(made.nodes["site-2"]) as two:
         with Client(one.url()) as near, Client(two.url()) as far:
@@ -211,6 +212,7 @@ def test_another_policy_is_refused_and_the_log_left_alone(made):
     assert (folder_of(path) / "log.sqlite").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_backup_restore_and_replay(made, tmp_path):
     one_path, two_path = made.nodes["site-1"], made.nodes["site-2"]
     backup = tmp_path / "backup"
@@ -301,6 +303,7 @@ def test_a_folder_that_no_action_takes_is_refused(made, tmp_path):
     assert "unrecognized arguments: two" in said.getvalue() or "one two" in said.getvalue()
 
 
+@pytest.mark.slow
 def test_a_second_copy_of_a_node_ends_with_5(made, tmp_path):
     """Both copies write: each neighbour that hears of it proves the fork."""
     path, copy = made.nodes["site-1"], tmp_path / "copy" / "site-1"
@@ -347,6 +350,7 @@ def test_a_service_manager_is_told(made, tmp_path, kind):
             told.append(manager.recv(1000))
 
 
+@pytest.mark.slow
 def test_modes_and_the_control_group(made):
     path = made.nodes["site-1"]
     rng = np.random.default_rng(0)

@@ -117,6 +117,7 @@ def test_the_demos_results_can_be_taken_elsewhere(typed, store, folder):
         assert (folder / line.split(" (")[0]).read_bytes().startswith(start)
 
 
+@pytest.mark.slow
 def test_the_first_lines_of_the_readme_and_what_one_tries_next(folder):
     assert len(FIRST_LINES.strip().splitlines()) <= 12
     done = subprocess.run(

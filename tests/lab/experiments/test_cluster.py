@@ -74,6 +74,7 @@ def worker(scheduler, tmp_path):
         stop(process)
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_bytes_as_one_machine(scheduler, worker, tmp_path):
     worker()
     worker()
@@ -84,6 +85,7 @@ def test_a_cluster_gives_the_same_bytes_as_one_machine(scheduler, worker, tmp_pa
         assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_worker_killed_midway_loses_nothing(scheduler, worker):
     first, _ = worker(), worker()
     done = []

@@ -22,6 +22,7 @@ def fail(seed):
     raise ValueError(f"seed {seed} is unlucky")
 
 
+@pytest.mark.slow
 def test_one_worker_and_many_give_the_same_bytes_in_the_seeds_order(monkeypatch):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "7")

@@ -54,6 +54,7 @@ def changed_tables(**policies):
     return tables
 
 
+@pytest.mark.slow
 def test_another_eta_is_played_again_and_nothing_else(run, tmp_path):
     kept = {file.name: file.stat().st_mtime_ns for file in (run / "trials").glob("*eager*")}
     told = []

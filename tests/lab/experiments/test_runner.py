@@ -53,6 +53,7 @@ def test_parquet_and_csv_say_the_same(finished):
             assert [type(value)(text) for value, text in values] == list(held.values())
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_same_bytes_as_one(finished, tmp_path):
     run_experiment(experiment_of(small()), tmp_path / "run", workers=2)
     assert contents(tmp_path / "run") == contents(finished)
@@ -148,6 +149,7 @@ def test_two_runs_cannot_write_to_one_folder(tmp_path):
         run_experiment(experiment, tmp_path / "run", workers=1)
 
 
+@pytest.mark.slow
 def test_policies_can_be_added_and_those_that_failed_mended(finished, tmp_path):
     tables = small(trials=1, rounds=8)
     tables["policies"]["dist"] = {"kind": "DistKernelUCB", "kernel": "Linear", "follow": "same"}
@@ -163,6 +165,7 @@ def test_trials_may_only_grow(finished):
         run_experiment(experiment_of(small(trials=1)), finished)
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bytes(tmp_path):
     file = tmp_path / "experiment.toml"
     file.write_text(to_toml(small(trials=8)))

@@ -288,6 +288,7 @@ def test_above_a_hundred_agents_cliques_are_drawn_and_no_agents():
     assert "largest cliques" not in notes(figure)
 
 
+@pytest.mark.slow
 def test_discs_are_as_large_as_cliques_have_agents_and_the_largest_are_drawn():
     network = cb.Network.erdos_renyi(300, 0.05, seed=0)
     figure = planner_figure(inspect_network(network, ttls=[1]), ttl=1)

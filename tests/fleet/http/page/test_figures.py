@@ -65,6 +65,7 @@ def test_zeros_from_next_to_nothing_are_no_estimate(browser, node, feeder):
         assert tab.locator("#site-rows td", has_text="0.00").count() == 2
 
 
+@pytest.mark.slow
 def test_a_control_group_without_rewards_is_not_said_to_be_missing(browser, node, feeder):
     world = feeder.World(["a", "b"], [("a", "b")])
     one = node(world)

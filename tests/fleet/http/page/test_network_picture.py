@@ -132,6 +132,7 @@ def test_two_sites_take_a_low_picture(browser, node, feeder):
     assert heights[0] < heights[1] / 2
 
 
+@pytest.mark.slow
 def test_links_that_are_down_are_all_named(browser, node, feeder):
     world = feeder.World(list("abcd"), [("a", "b"), ("a", "c"), ("a", "d")])
     one = node(world)
