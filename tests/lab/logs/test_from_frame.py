@@ -387,3 +387,10 @@ def test_a_log_in_other_units_is_the_same_log(offers):
 def test_a_log_without_actions_offers_what_was_taken_only(sales):
     log = cb.Log.from_frame(sales, missing="drop", **{**ROLES, "action": None})
     assert set(log.sizes) == {1}
+
+
+def test_a_table_that_is_not_in_utf8_is_refused_by_its_column(tmp_path):
+    file = tmp_path / "shops.csv"
+    file.write_bytes("shop,sold\nZürich,1\nGenève,0\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"column 'shop' of .*shops\.csv is not in UTF-8"):
+        read_table(file, agent="shop", action="shop", features=[], reward="sold")

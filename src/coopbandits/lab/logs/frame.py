@@ -174,6 +174,12 @@ def read_frame(path: str | Path, wanted: Sequence[str]) -> Frame:
                 decimal_point=_decimal_point(file, mark),
             ),
         )
+        other = [name for name in wanted if pa.types.is_binary(found[name].type)]
+        if other:
+            raise InputError(
+                f"column {other[0]!r} of {file} is not in UTF-8, as spreadsheets may write it; "
+                "save the table as CSV in UTF-8"
+            )
         return _framed(found, wanted)
     except (pa.ArrowException, OSError) as error:
         raise InputError(
