@@ -351,4 +351,5 @@ def test_a_real_network_of_thousands_is_inspected():
         assert row.independent <= row.most_independent <= row.cliques
         assert row.fewest_cliques <= row.cliques
         assert row.centres <= row.independent
-    assert len(colours(planner_figure(inspection))) == MOST_DISCS
+    assert len(colours(planner_figure(inspection))) == inspection.rows[2].cliques  # γ = 3
+    assert len(colours(planner_figure(inspection, ttl=1))) == MOST_DISCS
