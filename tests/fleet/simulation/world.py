@@ -159,6 +159,9 @@ class World:
         self.run(self.now + 36.0)
         if self.counts[f"exit {do.FORK}"]:
             self.run(self.now + 30.0)
+        for _ in range(8):  # what came last may be being learnt, which takes up to eight seconds
+            if any(host.running and host.core.learning.busy for host in self.hosts):
+                self.run(self.now + 4.0)
         invariants.check_end(self)
 
 
