@@ -250,6 +250,8 @@ def replays(world, host):
     states = not kept or (bool(store.snapshots()) and world.rng.random() < 0.5)
     again = opened(host.settings, HashKeys(host.name), store, states=states)
     again.now = max(again.now, core.now)
+    again.events.due(again.now)  # which events are ready follows from the time, not from the log
+    again.events.expire(again.now)
     again.events.forget(again.now)
     one, other = _plain(live), _plain(state.stored(again))
     if one != other:
