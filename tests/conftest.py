@@ -1,3 +1,10 @@
+import os
+
+# as the Makefile does it: more BLAS threads than cores wait for each other, test after test
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import settings
