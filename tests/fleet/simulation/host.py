@@ -345,12 +345,13 @@ class Host:
                     raise Violation(f"{self.name}: answered {one.event_id} before it was durable")
         elif isinstance(request, Reward):
             name, key, value = request.event_id, request.key, request.value
-            if not any(e == name and k == key for e, k, _ in known.rewarded) or (
-                key is None and not known.rewarded[name, key, value]
+            if not any(
+                one == (key, value) or one[0] == key is not None
+                for one in known.rewarded.get(name, ())
             ):
                 raise Violation(f"{self.name}: took a reward of {name} before it was durable")
         elif isinstance(request, Activate):
-            told = any(event == request.event_id for event, _, _ in known.rewarded)
+            told = request.event_id in known.rewarded
             at_once = not known.decided[request.event_id].deferred
             if not (told or at_once or request.event_id in known.activated):
                 raise Violation(f"{self.name}: activated {request.event_id} before it was durable")

@@ -161,7 +161,7 @@ def check_own_feed(world, host, forked):
         if plain and learns and (rules.default is not None) != (story.id in counted):
             raise Violation(f"{host.name}: {story.id} took the default {rules.default} wrongly")
         for one in story.told:
-            times = ledger.rewarded[story.id, one.key, one.value]
+            times = ledger.rewarded.get(story.id, []).count((one.key, one.value))
             if one.key is not None and times > 1:
                 raise Violation(f"{host.name}: {story.id} took {one.key} {times} times")
             if one.state == "counted" and not times:

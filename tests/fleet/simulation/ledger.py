@@ -1,7 +1,6 @@
 """What became durable at a node, read from its store entry by entry, beside the core."""
 
 import struct
-from collections import Counter
 from copy import copy
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -47,7 +46,7 @@ class Ledger:
         name: The node's.
         position: Up to which entry it was read.
         decided: By event, its decision; of the last, if an id was used again after it expired.
-        rewarded: How often which (event, key, value) was written down.
+        rewarded: By event, key and value of each reward that was written down, in order.
         activated: Events.
         recorded: Own records, by (epoch, sequence): event and when it closed.
         records: By (origin, epoch), the records by sequence.
@@ -61,7 +60,7 @@ class Ledger:
     name: str
     position: int = 0
     decided: dict = field(default_factory=dict)
-    rewarded: Counter = field(default_factory=Counter)
+    rewarded: dict = field(default_factory=dict)
     activated: set = field(default_factory=set)
     recorded: dict = field(default_factory=dict)
     records: dict = field(default_factory=dict)
@@ -74,8 +73,9 @@ class Ledger:
     def copied(self):
         """Return what stood there by now; it does not change with this one."""
         other = copy(self)
-        for name in ("decided", "rewarded", "activated", "recorded", "ends", "heads", "bases"):
+        for name in ("decided", "activated", "recorded", "ends", "heads", "bases"):
             setattr(other, name, copy(getattr(self, name)))
+        other.rewarded = {event: [*rewards] for event, rewards in self.rewarded.items()}
         other.ended = dict(self.ended)
         other.records = {key: dict(known) for key, known in self.records.items()}
         return other
@@ -90,7 +90,7 @@ class Ledger:
         if isinstance(entry, entries.Decided):
             self.decided[entry.event] = entry
         elif isinstance(entry, entries.Rewarded):
-            self.rewarded[entry.event, entry.key, entry.value] += 1
+            self.rewarded.setdefault(entry.event, []).append((entry.key, entry.value))
         elif isinstance(entry, entries.Activated):
             self.activated.add(entry.event)
         elif isinstance(entry, entries.Ended):

@@ -18,6 +18,11 @@ def test_fleets_keep_their_promises(first):
     assert not any(failures), "\n".join(filter(None, failures))
 
 
+@pytest.mark.parametrize("seed", [20533, 26831])
+def test_seeds_that_found_something_once_find_nothing(seed):
+    assert simulated(seed).failure is None
+
+
 def test_a_seed_gives_the_same_trace_in_every_process():
     seeds = [3, 17]
     code = "from fleet.simulation.world import simulated as s\n"

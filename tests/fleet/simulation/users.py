@@ -4,6 +4,7 @@ What users were told is the model that the node is held against; nothing here re
 the time that it has reached.
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 from itertools import combinations
 from random import Random
@@ -19,7 +20,7 @@ from fleet.simulation.plan import DIM
 VALUES = (-1.0, -0.25, 0.0, 0.25, 0.5, 1.0, 2.0)
 
 
-@dataclass
+@dataclass(eq=False)
 class Told:
     """One reward that was told: "counted" if that was answered, else "maybe" or "not"."""
 
@@ -242,13 +243,12 @@ class Users:
             if rng.random() < 0.2:
                 story.over = True  # its user gives up
                 return
-            one = unsure[-1]
+            one = unsure[0]
         else:
             keyed = self._rules.rule == "sum" or rng.random() < 0.5
             name = f"key-{len(story.told)}" if keyed else None
             one = Told(name, rng.choice(VALUES))
-            if len(story.told) < 4:
-                story.told.append(one)
+            story.told.append(one)
         story.busy = True
         self._host.ask(
             Reward(story.id, one.value, one.key),
@@ -263,8 +263,6 @@ class Users:
             if one.state != "counted":
                 one.state = "counted"
                 self._world.count("rewarded")
-            if one not in story.told:
-                story.told.append(one)
         elif kind == "lost":
             one.state = "maybe" if one.state == "not" else one.state
         elif kind == "refused" and reply.kind == "event-closed":
@@ -307,8 +305,15 @@ class Users:
             entry = ledger.decided.get(story.id)
             if story.reply is not None and entry is None:
                 story.lost = True
-            for one in story.told:
-                if one.state == "counted" and not ledger.rewarded[story.id, one.key, one.value]:
+            kept, found = deque(ledger.rewarded.get(story.id, ())), None
+            for one in story.told:  # in the order of the log, where one may stand twice
+                if one.state == "not":
+                    continue
+                mark = one.key, one.value
+                found = mark if found == mark else None  # as good as the same one before it
+                while kept and kept[0] == mark:
+                    found = kept.popleft()
+                if one.state == "counted" and found is None:
                     one.state = "maybe"
 
 
