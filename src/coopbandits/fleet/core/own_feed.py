@@ -6,7 +6,10 @@ its former epoch: it asks them how its feed ends, takes back what it lost, and g
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from coopbandits.agent import feeds
+from coopbandits.arrays import Array
 from coopbandits.errors import LocalProtocolError
 from coopbandits.fleet.core.entries import Based, Ended, Recorded
 from coopbandits.fleet.core.events import Event
@@ -115,12 +118,27 @@ class OwnFeed:
     def recovered(self, block: Block) -> None:
         """Close the events of own records that were lost and have come back."""
         core = self._core
-        rewards = dict(zip(block.rounds, block.rewards.tolist(), strict=True))
+        places = {round_: place for place, round_ in enumerate(block.rounds)}
         for event in [*core.events.known.values()]:
-            before = event.position < self.epoch_began
-            if before and not event.closed and event.round in rewards:
-                value = rewards[event.round] * core.settings.policy.scale
+            place = places.get(event.round)
+            before = event.position < self.epoch_began and not event.closed
+            if before and place is not None and self._has_context(event, block.contexts[place]):
+                value = block.rewards[place].item() * core.settings.policy.scale
                 core.closed(event.id, value, recorded=True)
+
+    def _has_context(self, event: Event, context: Array) -> bool:
+        """Tell whether an event has the context of a record of its round.
+
+        It need not: on an older log a node gives rounds of lost decisions to new ones until it has
+        heard of the loss, and if it starts again before that, these too are older than its epoch.
+        A new one that has the context of the lost one, too, is taken for it. Of a decision that the
+        agent forgot, the round has to do.
+        """
+        try:
+            one = feeds.observation(self._core.agent, event.round, 0.0)
+        except LocalProtocolError:
+            return True
+        return np.array_equal(one.context, context)
 
     def checkpoint(self) -> None:
         """Sign a checkpoint of the feed, if one is due."""
