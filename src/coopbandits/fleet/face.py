@@ -32,6 +32,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "too-large": (413, "The body is too large"),
     "unsupported-media-type": (415, "The body must be JSON"),
     "invalid": (422, "The values make no sense here"),
+    "recovering": (503, "The node asks its neighbours for what its log has lost"),
     "stopping": (503, "The node is stopping"),
     "disk-full": (507, "The disk is full; nothing was kept"),
 }

@@ -73,7 +73,7 @@ def test_what_another_try_may_mend_is_tried_again(failure):
 def test_all_that_a_node_refuses_for_now_is_tried_again_and_nothing_else_is():
     for kind, (status, _) in KINDS.items():
         played = Played([problem(status), DONE])
-        again = kind in ("timeout", "stopping", "disk-full")
+        again = kind in ("timeout", "recovering", "stopping", "disk-full")
         assert (len(played.timeouts) == 2) is again, kind
         if not again:
             assert played.error.status == status

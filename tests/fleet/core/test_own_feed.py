@@ -7,7 +7,7 @@ import coopbandits as cb
 from coopbandits.fleet.core import state
 from coopbandits.fleet.core.actions import Linked
 from coopbandits.fleet.core.opening import opened
-from coopbandits.fleet.face import Decide, Reward
+from coopbandits.fleet.face import Decide, RefusedError, Reward
 from coopbandits.fleet.store import MemoryStore
 from fleet.driven import DIM, Driven, Wires, linear, path, request, settings_of
 
@@ -65,6 +65,15 @@ class Lost:
         return self.a
 
 
+def refused(node, event, key=None):
+    """Return for what a reward is refused; nothing of it is kept."""
+    before = node.core.events.known[event].values
+    with pytest.raises(RefusedError, match=event) as caught:
+        node.ask(Reward(event, 0.5, key))
+    assert node.core.events.known[event].values == before
+    return caught.value.kind
+
+
 def outcome(node, event):
     found = node.core.events.known[event]
     return found.closed, found.reward, found.recorded
@@ -94,3 +103,56 @@ def test_a_lost_record_closes_its_event_and_none_that_got_its_round_since(name, 
     assert fleet.b.heads() == a.heads()
     again = opened(a.settings, a.keys, copied(a.store), states=False)
     assert state.same(a.core, again)
+
+
+def test_a_reward_is_refused_while_its_event_may_stand_in_lost_records(rng):
+    fleet = Lost()
+    a = fleet.start()
+    assert refused(a, "open") == refused(a, "open", "key") == "recovering"
+    a.ask(Decide(request(rng, event_id="since")))
+    a.ask(Reward("since", -0.9))
+    fleet.meet()
+    assert refused(a, "open") == "event-closed"
+    assert outcome(a, "open") == (True, 0.75, True)
+    assert outcome(a, "since") == (True, -0.9, True)
+
+
+def test_a_reward_is_taken_once_neighbours_hold_no_record_of_its_event():
+    fleet = Lost(closed=False)
+    a = fleet.start()
+    assert refused(a, "open") == "recovering"
+    fleet.meet()
+    a.ask(Reward("open", 0.5))
+    assert outcome(a, "open") == (True, 0.5, True)
+    assert sorted(head.sequence for head in a.heads().values()) == [1, fleet.records]
+
+
+def test_a_reward_is_refused_for_no_longer_than_the_node_waits_for_neighbours():
+    """It is kept then; a record that a neighbour turns out to hold counts in its place."""
+    fleet = Lost()
+    a = fleet.start()
+    a.tick(a.settings.heads_wait - 0.1)
+    assert refused(a, "open") == "recovering"
+    a.tick(0.2)
+    a.ask(Reward("open", 0.5))
+    assert outcome(a, "open") == (False, None, False)
+    fleet.meet()
+    assert outcome(a, "open") == (True, 0.75, True)
+    assert sum(head.sequence for head in fleet.b.heads().values()) == fleet.records
+
+
+def test_a_node_that_lost_nothing_takes_rewards_at_once():
+    fleet = Lost(closed=False)
+    fleet.b.handle(Linked("a", False))
+    a = fleet.start_again()
+    assert not a.core.own.writing
+    a.ask(Reward("open", 0.5))
+
+
+def test_a_reward_of_an_event_that_gets_no_record_is_taken_at_once(rng):
+    a = Driven(settings_of("a", path("ab"), mode="off"))
+    a.ask(Decide(request(rng, event_id="open")))
+    a = a.again(restored=True)
+    assert not a.core.own.writing
+    a.ask(Reward("open", 0.5))
+    assert outcome(a, "open") == (True, 0.5, False)

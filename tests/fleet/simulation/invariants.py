@@ -140,7 +140,11 @@ def check_own_feed(world, host, forked):
             counted[event] = latest
             story = named.get(event)
             if story is not None and story.reply is not None:
-                _check_record(host, story, record, rules)
+                # A lost record that came back counts what had been told when an older log took the
+                # place of the node's. What the node took since, before it knew of the record, does
+                # not count: the event had been counted (docs/fleet.md, "Not promised").
+                lost = (epoch, sequence) not in ledger.recorded
+                _check_record(host, story, record, story.before if lost else story.outcomes(rules))
             elif story is None and not users.unnamed and host.name not in forked:
                 raise Violation(f"{host.name}: nobody asked for {event}, which is recorded")
     if host.name in forked:
@@ -186,9 +190,8 @@ def _expired(host, event, at):
     return since >= rules.most - 4 or at >= decided.at + rules.ttl
 
 
-def _check_record(host, story, record, rules):
+def _check_record(host, story, record, allowed):
     context = next(a.context for a in story.request.actions if a.id == story.reply.action)
-    allowed = story.outcomes(rules)
     if record.reward not in allowed:
         raise Violation(f"{host.name}: {story.id} is recorded as {record.reward}, not {allowed}")
     if list(record.context) != context:

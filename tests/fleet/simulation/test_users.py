@@ -62,7 +62,9 @@ def test_what_counts_is_among_what_users_expect(rule):
         users.stories.append(story)
 
         told(users, story, node)
+        lost = node.counts
         node.log = node.log[: rng.randint(0, len(node.log))]
         users.went_back(SimpleNamespace(decided={"one": 1}, rewarded={"one": node.log}))
+        assert lost in story.before
         assert node.counts in story.outcomes(rules)
         told(users, story, node)

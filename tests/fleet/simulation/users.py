@@ -42,6 +42,7 @@ class Story:
         busy: Whether an answer is awaited.
         waits: Whether it is deferred, as far as the user knows.
         lost: Whether an older log has replaced the one in which it stood.
+        before: What may have counted for it by the time at which an older log replaced the node's.
         over: Whether it is known to take nothing more.
     """
 
@@ -53,6 +54,7 @@ class Story:
     busy: bool = False
     waits: bool = False
     lost: bool = False
+    before: set = field(default_factory=set)
     over: bool = False
 
     def outcomes(self, rules):
@@ -305,6 +307,7 @@ class Users:
             entry = ledger.decided.get(story.id)
             if story.reply is not None and entry is None:
                 story.lost = True
+            story.before = story.outcomes(self._rules)
             kept, found = deque(ledger.rewarded.get(story.id, ())), None
             for one in story.told:  # in the order of the log, where one may stand twice
                 if one.state == "not":

@@ -13,6 +13,7 @@ from coopbandits.arrays import Array
 from coopbandits.errors import LocalProtocolError
 from coopbandits.fleet.core.entries import Based, Ended, Recorded
 from coopbandits.fleet.core.events import Event
+from coopbandits.fleet.face import RefusedError
 from coopbandits.fleet.ports import StoredRecord
 from coopbandits.fleet.record import Block
 
@@ -91,6 +92,21 @@ class OwnFeed:
             core.closed(name, value, recorded=recorded)
         if ended:
             core.journal.append(Ended(core.now, ended))
+
+    def check_reward(self, event: Event) -> None:
+        """Refuse a reward for now if the event may stand in records that were lost.
+
+        There it is closed, and takes no more. Neighbours are waited for no longer than the node
+        waits before it writes; after that a reward is taken, and what a neighbour turns out to hold
+        of the event counts in its place.
+        """
+        if not self.writing and event.round and self._may_be_recorded(event):
+            raise RefusedError(
+                "recovering",
+                f"event {event.id} was decided before the log was lost, and may have been counted: "
+                "neighbours are asked for that; send the reward again",
+                retry_after=1.0,
+            )
 
     def _may_be_recorded(self, event: Event) -> bool:
         """Tell whether an event may stand in records that were lost, and there is time to ask."""

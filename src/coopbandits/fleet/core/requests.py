@@ -26,6 +26,7 @@ def take(core: "NodeCore", ticket: int, request: Request) -> None:
             decide(core, ticket, request.request.decisions, many=True)
         elif isinstance(request, Reward):
             if core.events.check_reward(request.event_id, request.key):
+                core.own.check_reward(core.events.known[request.event_id])
                 entry = Rewarded(core.now, request.event_id, request.value, request.key)
                 core.events.rewarded(entry)
                 core.journal.append(entry)

@@ -87,6 +87,7 @@ EVERYWHERE = ("misdirected", "internal", "busy")
 _BODY = ("malformed", "timeout", "too-large", "unsupported-media-type", "invalid")
 _DURABLE = ("stopping", "disk-full")
 _EVENT = ("malformed", "unknown-event", "event-expired")
+_REWARD = ("unknown-event", "event-closed", "event-expired", "recovering")
 
 ROUTES = (
     Route(
@@ -116,7 +117,7 @@ ROUTES = (
         media=None,
         request=RewardRequest,
         headers=("Idempotency-Key",),
-        problems=(*_BODY, "unknown-event", "event-closed", "event-expired", *_DURABLE),
+        problems=(*_BODY, *_REWARD, *_DURABLE),
     ),
     Route(
         "POST",
