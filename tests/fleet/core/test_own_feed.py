@@ -6,6 +6,7 @@ import pytest
 import coopbandits as cb
 from coopbandits.fleet.core import state
 from coopbandits.fleet.core.actions import Linked
+from coopbandits.fleet.core.entries import Received
 from coopbandits.fleet.core.opening import opened
 from coopbandits.fleet.face import Decide, RefusedError, Reward
 from coopbandits.fleet.store import MemoryStore
@@ -156,3 +157,14 @@ def test_a_reward_of_an_event_that_gets_no_record_is_taken_at_once(rng):
     assert not a.core.own.writing
     a.ask(Reward("open", 0.5))
     assert outcome(a, "open") == (True, 0.5, False)
+
+
+def test_lost_records_come_back_block_after_block_without_waiting():
+    fleet = Lost(lost=40, block_bytes=1_000)
+    a = fleet.start()
+    wires = Wires([a, fleet.b])
+    wires.link_all()
+    wires.settle()
+    assert a.heads()["a", fleet.epoch].sequence == fleet.records
+    blocks = [one for one in a.entries() if isinstance(one, Received) and one.origin == "a"]
+    assert len(blocks) > 5

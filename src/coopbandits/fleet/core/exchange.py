@@ -42,7 +42,7 @@ class Neighbour:
         news: Origins of which there is more since.
         answered: Whether it has said, since this start, how the node's own feed ends.
         holds: The node's own feeds, as far as it is known to hold them.
-        offered: How far it holds the feeds of others, by origin and epoch.
+        offered: How far it holds feeds of which this node lacks something, by origin and epoch.
     """
 
     linked: bool = False
@@ -235,6 +235,7 @@ class Exchange:
             elif (
                 sequence > held.sequence and number != epoch and self._ask(name, (me, number), now)
             ):  # an epoch that is over may have forked: others find it, the node goes on
+                self.neighbours[name].offers(me, number, sequence)
                 self.send(name, Want(me, number, held.sequence, sequence))
 
     def lost(self, epoch: int) -> int:
