@@ -248,6 +248,19 @@ def test_rewards_of_an_event_that_closed_without_any_are_refused_with_the_reason
         events.check_reward("e", None)
 
 
+def test_what_waits_for_its_time_is_bounded_by_what_is_known_not_by_what_was_decided():
+    events = Events(RewardRules(wait=900.0, default=0.25, ttl=1000.0, most=10))
+    for number in range(2_000):
+        events.decided(decision(f"e{number}", float(number % 7)), number)
+        passed(events, 7.0)
+    assert len(events.known) == 10
+    assert len(events._due) < 200
+    passed(events, 900.0)
+    closed = [one.id for one in events.known.values() if one.closed]
+    assert closed == [one.id for one in events.known.values() if one.at == 0.0]
+    assert closed
+
+
 def test_of_ids_of_events_that_are_gone_as_many_are_known_as_of_events():
     events = Events(RewardRules(ttl=1.0, most=10))
     for number in range(25):

@@ -309,7 +309,7 @@ def check_sizes(world):
         bounds = {
             "known": (len(core.events.known), most + slack + 200 * (not core.own.writing)),
             "gone": (len(core.events.gone), most),
-            "due": (len(core.events._due), 2 * most + 2 * slack),
+            "due": (len(core.events._due), 2 * len(core.events.known) + slack),
             "ready": (len(core.events.ready), most + slack),
             "open": (len(core.agent._open), 2 * most + 1000),
             "asked": (len(core.exchange._asked), origins * (MOST_EPOCHS + 3)),

@@ -18,6 +18,9 @@ from coopbandits.fleet.core.entries import Activated, Decided, Rewarded
 from coopbandits.fleet.core.settings import RewardRules
 from coopbandits.fleet.face import RefusedError
 
+# So many more times than two of each known event may wait, before those of past ones are dropped.
+_SPARE = 100
+
 
 @dataclass(slots=True)
 class Event:
@@ -164,6 +167,14 @@ class Events:
                 continue  # waits for its activation, or longer than at first
             self.ready[event_id] = None
 
+    def _schedule(self) -> None:
+        """Let each open event, and no other, have one time."""
+        wait = self.rules.wait
+        if wait is not None:
+            opened = [one for one in self.known.values() if not one.closed]
+            self._due = [(one.counts_from + wait, one.id) for one in opened]
+            heapq.heapify(self._due)
+
     def outcome(self, event: Event) -> float | None:
         """Return what an event's rewards come to; None for nothing."""
         if event.values:
@@ -194,6 +205,8 @@ class Events:
             self.gone[_mark(event.id)] = None
             if len(self.gone) > self.rules.most:
                 self.gone.popitem(last=False)
+        if len(self._due) > 2 * len(self.known) + _SPARE:
+            self._schedule()
 
     def is_over(self, event: Event, now: float) -> bool:
         """Tell whether an event has to close: it expires, or more than may be are known."""
@@ -244,8 +257,7 @@ class Events:
             event.keys = tuple(event.keys)
             made.known[event.id] = event
             made.open += not event.closed
-            if rules.wait is not None and not event.closed:
-                heapq.heappush(made._due, (event.counts_from + rules.wait, event.id))
+        made._schedule()
         made.gone = OrderedDict.fromkeys(stored["gone"])
         made.ready = OrderedDict.fromkeys(stored["ready"])
         return made
