@@ -12,7 +12,7 @@ import pytest
 
 import coopbandits as cb
 from coopbandits.fleet.core.actions import FORK, Tick
-from coopbandits.fleet.face import Decide, Reward
+from coopbandits.fleet.face import Decide, RefusedError, Reward
 from coopbandits.fleet.keys import HashKeys
 from coopbandits.fleet.learner import InlineLearner
 from coopbandits.fleet.links.memory import MemoryNetwork
@@ -124,6 +124,12 @@ async def begun(fleet):
     return events
 
 
+async def ready(node, wanted):
+    """Wait until a node takes requests, or does not."""
+    while node.status().ready is not wanted:
+        await asyncio.sleep(0.01)
+
+
 def agree(fleet, counts):
     """All hold the same of a, so many records in each of its epochs."""
     for name in "abc":
@@ -169,6 +175,38 @@ def test_a_backup_that_is_restored_goes_on_in_a_new_epoch_and_gets_back_what_it_
         node = await fleet.start("a")
         await fleet.pass_time()
         agree(fleet, [9, 3, 2])
+
+    scenario(tmp_path)
+
+
+def test_a_backup_on_a_full_disk_begins_its_epoch_once_there_is_room(tmp_path):
+    """Nobody answers, so that nothing but the restored log itself can tell it to."""
+
+    @running
+    async def scenario(fleet):
+        store = MemoryStore()
+        await fleet.start("a", store=store)
+        await fleet.pass_time()
+        await fleet.play("a", 2)
+        [former] = fleet.held("a")
+        await fleet.stop("a")
+        store = store.crash()
+        store.full_at(store.disk_bytes)
+        node = await fleet.start("a", store=store, restored=True)
+        await ready(node, False)
+        store.full_at(None)
+        await ready(node, True)
+        await fleet.pass_time()
+        await fleet.play("a", 1)
+        epoch = node.core.epoch
+        assert sorted(fleet.held("a")) == [former, epoch]
+        # from then on a full disk needs no other epoch
+        store.full_at(store.disk_bytes)
+        with pytest.raises(RefusedError, match="disk is full"):
+            await fleet.play("a", 1)
+        store.full_at(None)
+        await ready(node, True)
+        assert node.core.epoch == epoch
 
     scenario(tmp_path)
 

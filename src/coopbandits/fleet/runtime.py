@@ -126,6 +126,7 @@ class Node:
         self.settings = settings
         self._keys, self._store, self._links, self._learner = keys, store, links, learner
         self._restored, self._tick_seconds = restored, tick
+        self._began = False  # whether its start, and the epoch that began with it, is durable
         self.now = clock or _steady()
         self.core: NodeCore
         self._commits: GroupCommit | None = None
@@ -268,6 +269,7 @@ class Node:
         self._threadsafe(self._synced, self._generation, position, error)
 
     def _synced(self, generation: int, position: int, error: Exception | None) -> None:
+        self._began |= error is None
         if generation != self._generation:
             return
         if error is None:
@@ -373,7 +375,8 @@ class Node:
             return
         self._commits.resume()
         self._refusing = None
-        self._do(self.core.start(self.now(), version=__version__))
+        restored = self._restored and not self._began
+        self._do(self.core.start(self.now(), restored=restored, version=__version__))
         for name in sorted(self._up):
             self._handle(Linked(name, True))
 

@@ -30,6 +30,7 @@ class Host:
         skew: Seconds by which its clock is wrong.
         copy: Whether it is a second copy of a node.
         held: Whether its log is about to be replaced, so that it must not start.
+        restored: Whether its log is a backup, and no epoch that began since is durable.
     """
 
     def __init__(self, world, settings, *, store=None, ledger=None, seed=""):
@@ -37,7 +38,7 @@ class Host:
         self.store = store or MemoryStore()
         self.ledger = ledger or Ledger(self.name)
         self.running, self.ended, self.life, self.skew = False, None, 0, 0.0
-        self.copy = self.held = False
+        self.copy = self.held = self.restored = False
         self.core = None
         self.learner_fails = 0
         self._keys = HashKeys(self.name)
@@ -63,6 +64,7 @@ class Host:
 
     def start(self, *, restored=False):
         """Open the log and begin."""
+        self.restored |= restored
         self.life += 1
         self._clear()
         self.running, self.ended = True, None
@@ -71,7 +73,9 @@ class Host:
         self._neighbours = [network.names[v] for v in there]
         self.core = opened(self.settings, self._keys, self.store)
         self.ledger.follow(self.store)
-        self._do(self._watched(self.core.start, self.now, restored=restored, version="simulated"))
+        self._do(
+            self._watched(self.core.start, self.now, restored=self.restored, version="simulated")
+        )
         self._later(self._rng.uniform(0, TICK), self._tick)
         for name in self._neighbours:
             self.world.wires.changed(self.name, name)
@@ -225,6 +229,7 @@ class Host:
         position = self._try(self.store.sync)
         self._busy = False
         if position is not None:
+            self.restored = False  # the first that is synced is a start, and its epoch
             self.ledger.follow(self.store)
             if announce:
                 self._announce(position, None)
@@ -280,7 +285,9 @@ class Host:
         self.core = opened(self.settings, self._keys, self.store)
         self._halted = False
         self._refusing = None
-        self._do(self._watched(self.core.start, self.now, version="simulated"))
+        self._do(
+            self._watched(self.core.start, self.now, restored=self.restored, version="simulated")
+        )
         for name in sorted(self._up):
             self._handle(do.Linked(name, True))
 
