@@ -218,9 +218,9 @@ def test_nothing_is_offered_or_served_before_it_is_synced():
 TRIANGLE = cb.Network.from_edges([("a", "b"), ("a", "c"), ("b", "c")], names=[*"abc"])
 
 
-def copies(first, second):
+def copies(first, second, **changes):
     """Two copies of a from one backup, that wrote so many records each; b and c have one each."""
-    wires = fleet(TRIANGLE)
+    wires = fleet(TRIANGLE, **changes)
     a, b, c = wires.nodes.values()
     a.play(3)
     for _ in range(3):
@@ -242,7 +242,8 @@ def copies(first, second):
         one.tick(200.0)
         assert one.core.own.writing
         one.play(more, seed=id(one) % 1000 + more)
-        pair.pass_time(11.0)
+        for _ in range(2):
+            pair.pass_time(11.0)
         pairs.append(pair)
     assert b.heads()["a", a.core.epoch] == a.heads()["a", a.core.epoch]
     assert c.heads()["a", a.core.epoch] == copy.heads()["a", a.core.epoch]
@@ -280,6 +281,19 @@ def test_a_fork_is_proven_by_two_neighbours_that_compare_and_said_loudly(first, 
         meeting.link("a", other.name)
         meeting.settle()
         assert one.stopped.code == FORK
+
+
+def test_a_fork_is_found_though_one_branch_has_a_checkpoint_beyond_the_end_of_the_other():
+    """A checkpoint has sums only; the records before it show that they do not follow."""
+    _, _, b, c = copies(2, 120, checkpoint_every=100)
+    assert c.core.feeds.origins["a"].place[1] == 100
+    both = Wires([b, c])
+    both.link("b", "c")
+    for _ in range(4):
+        both.pass_time(11.0)
+    for node in (b, c):
+        assert node.core.feeds.origins["a"].quarantined
+    assert b.core.feeds.origins["a"].base is None
 
 
 @pytest.mark.parametrize(("first", "second"), [(2, 2), (1, 4)])

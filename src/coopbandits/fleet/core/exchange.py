@@ -196,12 +196,12 @@ class Exchange:
         neighbour.holds, neighbour.answered = have.yours, True
         if have.answer:
             self._offer(name, now, answer=False)
-        for origin, (base_epoch, base_sequence) in have.bases.items():
-            one = self._feeds.origins.get(origin)
-            if one is None or not self.takes(origin):
+        for origin, place in have.bases.items():
+            if not self.takes(origin) or place <= self.newest_base(origin):
                 continue
-            if (base_epoch, base_sequence) <= self.newest_base(origin):
-                continue
+            ends = [(e, last) for e, last, _ in have.heads.get(origin, ()) if e < place[0]]
+            if self._feeds.holds_part(origin, [*ends, place]):
+                continue  # records come first: only they show whether they follow from the others
             if self._ask(name, (origin, -1), now):
                 self.send(name, WantBase(origin))
         for origin, heads in have.heads.items():

@@ -5,7 +5,7 @@ Each feed is known up to a head that was appended, one that is synced, and sums 
 for each of its epochs; its sums are those of all of them, in order.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,6 +139,10 @@ class Feeds:
         """Return where a feed ends among what was appended."""
         one = self.origins[origin].epochs.get(epoch)
         return self.feed(origin, epoch).beginning if one is None else one.held
+
+    def holds_part(self, origin: str, ends: Iterable[tuple[int, int]]) -> bool:
+        """Tell whether some, and not all, records are held of a feed up to its end."""
+        return any(0 < self.held(origin, epoch).sequence < last for epoch, last in ends)
 
     def read(self, origin: str, epoch: int, records: Sequence[bytes]) -> Block:
         """Verify records that are to follow what is held."""
