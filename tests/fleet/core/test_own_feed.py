@@ -8,6 +8,7 @@ from coopbandits.fleet.core import state
 from coopbandits.fleet.core.actions import Linked
 from coopbandits.fleet.core.entries import Received
 from coopbandits.fleet.core.opening import opened
+from coopbandits.fleet.core.settings import RewardRules
 from coopbandits.fleet.face import Decide, RefusedError, Reward
 from coopbandits.fleet.store import MemoryStore
 from fleet.driven import DIM, Driven, Wires, linear, path, request, settings_of
@@ -140,6 +141,33 @@ def test_a_reward_is_refused_for_no_longer_than_the_node_waits_for_neighbours():
     fleet.meet()
     assert outcome(a, "open") == (True, 0.75, True)
     assert sum(head.sequence for head in fleet.b.heads().values()) == fleet.records
+
+
+def test_of_events_that_wait_for_lost_records_only_those_that_expire_are_closed(rng):
+    """One more than may be known: the oldest is counted again, which cannot be helped."""
+    a, b = (Driven(settings_of(name, path("ab"), rewards=RewardRules(most=10))) for name in "ab")
+    wires = Wires([a, b])
+    wires.link_all()
+    wires.settle()
+    names = [f"open {number}" for number in range(10)]
+    for name in names:
+        a.ask(Decide(request(rng, event_id=name)))
+    older = copied(a.store)
+    for name in names:
+        a.ask(Reward(name, 0.75))
+    wires.pass_time(AGO)
+    wires.link("a", "b", up=False)
+    a = wires.nodes["a"] = Driven(a.settings, older, keys=a.keys, restored=True, now=a.now + 1)
+    a.write()
+    for name in names:
+        a.ask(Reward(name, 0.75))
+    a.ask(Decide(request(rng, event_id="new")))
+    assert [outcome(a, name)[0] for name in names[1:]] == [False] * 9
+    wires.link_all()
+    wires.settle()
+    wires.pass_time(AGO)
+    assert [outcome(a, name) for name in names[1:]] == [(True, 0.75, True)] * 9
+    assert sorted(head.sequence for head in b.heads().values()) == [1, 10]
 
 
 def test_a_node_that_lost_nothing_takes_rewards_at_once():

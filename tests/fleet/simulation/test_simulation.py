@@ -18,7 +18,7 @@ def test_fleets_keep_their_promises(first):
     assert not any(failures), "\n".join(filter(None, failures))
 
 
-@pytest.mark.parametrize("seed", [20533, 24230, 25730, 26025, 26831, 29391, 32376, 50158])
+@pytest.mark.parametrize("seed", [20533, 24230, 25730, 26025, 26831, 29391, 32376, 50158, 82117])
 def test_seeds_that_found_something_once_find_nothing(seed):
     assert simulated(seed).failure is None
 

@@ -208,9 +208,9 @@ class Events:
         if len(self._due) > 2 * len(self.known) + _SPARE:
             self._schedule()
 
-    def is_over(self, event: Event, now: float) -> bool:
-        """Tell whether an event has to close: it expires, or more than may be are known."""
-        return event.at + self.rules.ttl <= now or len(self.known) > self.rules.most
+    def over(self, now: float) -> int:
+        """Return the position of the last event that has to close, as it expires; 0 for none."""
+        return max((event.position for event in self._old(now)), default=0)
 
     def _old(self, now: float) -> Iterator[Event]:
         surplus = len(self.known) - self.rules.most

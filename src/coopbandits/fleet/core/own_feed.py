@@ -77,14 +77,14 @@ class OwnFeed:
 
     def close(self) -> None:
         """Close the events that are ready: with a record, or without."""
-        core, events = self._core, self._core.events
+        core, events, unsure = self._core, self._core.events, self._unsure
         ended: list[tuple[str, float | None, int]] = []
         for name in [*events.ready]:
             event = events.known[name]
             value = events.outcome(event)
             recorded = False
             if value is not None and event.round:
-                if not self.writing or self._may_be_recorded(event):
+                if not self.writing or event.position in unsure:
                     continue
                 recorded = self._record(event, value)
             if not recorded:
@@ -100,7 +100,7 @@ class OwnFeed:
         waits before it writes; after that a reward is taken, and what a neighbour turns out to hold
         of the event counts in its place.
         """
-        if not self.writing and event.round and self._may_be_recorded(event):
+        if not self.writing and event.round and event.position in self._unsure:
             raise RefusedError(
                 "recovering",
                 f"event {event.id} was decided before the log was lost, and may have been counted: "
@@ -108,12 +108,12 @@ class OwnFeed:
                 retry_after=1.0,
             )
 
-    def _may_be_recorded(self, event: Event) -> bool:
-        """Tell whether an event may stand in records that were lost, and there is time to ask."""
-        before = event.position < self.epoch_began
-        return (
-            before and not self.heads_known and not self._core.events.is_over(event, self._core.now)
-        )
+    @property
+    def _unsure(self) -> range:
+        """Positions of events that may stand in records that were lost, and have time to wait."""
+        if self.heads_known:
+            return range(0)
+        return range(self._core.events.over(self._core.now) + 1, self.epoch_began)
 
     def _record(self, event: Event, value: float) -> bool:
         """Append the observation of an event; False if the agent forgot it."""
